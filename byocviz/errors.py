@@ -1,0 +1,47 @@
+"""The errors that byocviz raises: each names what was wrong, where, and the mend."""
+
+from __future__ import annotations
+
+
+class ByocvizError(Exception):
+    """Base of all errors of byocviz.
+
+    ``mend`` is what to do about it, one or two sentences; it is part of ``str(error)``.
+    """
+
+    def __init__(self, message: str, mend: str = "") -> None:
+        self.message = message
+        self.mend = mend
+        super().__init__(f"{message}\n  {mend}" if mend else message)
+
+
+class MissingPackage(ByocvizError, ImportError):
+    """A package that an extra brings is not installed."""
+
+
+class ModelError(ByocvizError, ValueError):
+    """A model that cannot be read or imported."""
+
+
+class ModuleError(ByocvizError, ValueError):
+    """A TVM module that cannot be recorded as it is."""
+
+
+class BackendError(ByocvizError, LookupError):
+    """An unknown backend or rule, or one that cannot be used with the TVM at hand."""
+
+
+class RecordingError(ByocvizError, ValueError):
+    """A file that is not a recording, is damaged, too large, or of a newer schema."""
+
+
+class StepMissing(ByocvizError, LookupError):
+    """A step, operator or figure that the recording does not hold."""
+
+
+def missing(package: str, extra: str, why: str) -> MissingPackage:
+    """The error for an optional package: ``why`` says what it was needed for."""
+    return MissingPackage(
+        f"{package} is not installed; it is needed {why}.",
+        f"pip install 'byocviz[{extra}]'",
+    )
