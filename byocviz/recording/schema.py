@@ -80,6 +80,9 @@ class Node(msgspec.Struct, array_like=True):
     """For ``call`` nodes, ``call_tir`` operators and boxes: the function of the module."""
     subgraph: int = -1
     """For a ``region`` box or a ``call`` node: its index in `Step.subgraphs`."""
+    owner: int = -1
+    """For a ``branch`` box: its ``if`` node, which takes the condition in slot 0, the result of
+    "then" in slot 1 and the result of "else" in slot 2."""
 
 
 class Edge(msgspec.Struct, array_like=True):
@@ -216,8 +219,8 @@ class Separation(msgspec.Struct, omit_defaults=True):
     """Indices in `Step.subgraphs`."""
     code: str
     """``path`` (operators on TVM lie between), ``cycle`` (joining them would need its own
-    result), ``block`` (another dataflow block, branch or function) or ``unjoined`` (they touch,
-    yet the pass did not join them)."""
+    result), ``block`` (another dataflow block, branch or function), ``backend`` (they run on two)
+    or ``unjoined`` (no tensor flows between them, or the pass did not join them)."""
     text: str
     path: list[int] = []
     """Ids of the operators on TVM from one to the other."""

@@ -1,0 +1,124 @@
+"""A backend: what it is called, which patterns it takes, what it gives back."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..errors import BackendError
+from ..recording.schema import PrunePolicy
+
+Patterns = Callable[[], Iterable[Any]]
+"""Makes the backend's pattern table, in the order of priority: TVM's ``FusionPattern`` objects, or
+the tuples ``(name, pattern[, annotations[, check]])`` that TVM takes for them."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One entry of a pattern table. ``fusion`` is TVM's own FusionPattern."""
+
+    name: str
+    fusion: Any
+    enabled: bool = True
+
+
+@dataclass(frozen=True)
+class Backend:
+    """A backend of the BYOC flow.
+
+    ``patterns`` is called anew for each recording, so that a table registered later is seen. The
+    name of each pattern is ``<backend>.<rule>``: TVM takes what stands before the first full stop
+    as the name of the codegen.
+
+    ``table`` is the Python text that makes the list of patterns when pasted; it becomes part of
+    the calls that a recording shows.
+    """
+
+    name: str
+    patterns: Patterns
+    prune: PrunePolicy = field(default_factory=PrunePolicy)
+    options: Mapping[str, str] = field(default_factory=dict)
+    off: frozenset[str] = frozenset()
+    """Names of rules that are switched off unless a recording switches them on."""
+    table: str = ""
+    source: str = ""
+    """Where the table comes from, for people."""
+
+    def rules(self, switches: Mapping[str, bool] | Iterable[str] | None = None) -> list[Rule]:
+        """The rules in TVM's order, switched for one recording.
+
+        ``switches`` maps names to True or False; a plain collection of names leaves only those
+        on. A name may be given without the backend's prefix.
+
+        Raises `BackendError` for a name that no rule has, an empty table, or an entry that TVM
+        does not take.
+        """
+        rules = [Rule(str.__str__(f.name), f, f.name not in self.off) for f in self._fusions()]
+        if not rules:
+            raise BackendError(
+                f"The backend {self.name!r} has no rules: its pattern table is empty.",
+                "Register its patterns first (tvm.relax.backend.pattern_registry"
+                ".register_patterns), or import the module that does.",
+            )
+        if switches is None:
+            return rules
+        if isinstance(switches, str):
+            switches = [switches]
+        if not isinstance(switches, Mapping):
+            chosen = {self._known(name, rules) for name in switches}
+            return [replace(rule, enabled=rule.name in chosen) for rule in rules]
+        wanted = {self._known(name, rules): bool(on) for name, on in switches.items()}
+        return [replace(rule, enabled=wanted.get(rule.name, rule.enabled)) for rule in rules]
+
+    def _fusions(self) -> list[Any]:
+        from tvm.relax.transform import FusionPattern
+
+        fusions = []
+        for index, entry in enumerate(self.patterns()):
+            if isinstance(entry, FusionPattern):
+                fusions.append(entry)
+                continue
+            try:
+                fusions.append(FusionPattern(*entry))
+            except Exception as error:
+                raise BackendError(
+                    f"Rule {index} of the backend {self.name!r} is no pattern that TVM takes: "
+                    f"{entry!r} ({error})",
+                    "Give (name, pattern), (name, pattern, annotations) or (name, pattern, "
+                    "annotations, check), or a tvm.relax.transform.FusionPattern.",
+                ) from error
+        for fusion in fusions:
+            prefix = str(fusion.name).partition(".")
+            if not prefix[1] or not prefix[0]:
+                raise BackendError(
+                    f"The rule {str(fusion.name)!r} of the backend {self.name!r} has no prefix.",
+                    f"Name it '{self.name}.{fusion.name}': TVM takes what stands before the "
+                    "first full stop as the codegen's name.",
+                )
+        return fusions
+
+    def _known(self, name: str, rules: list[Rule]) -> str:
+        names = {rule.name for rule in rules}
+        for candidate in (name, f"{self.name}.{name}"):
+            if candidate in names:
+                return candidate
+        near = difflib.get_close_matches(name, sorted(names), n=3)
+        raise BackendError(
+            f"The backend {self.name!r} has no rule {name!r}.",
+            f"Did you mean {' or '.join(near)}?"
+            if near
+            else f"Its rules: {', '.join(sorted(names))}",
+        )
+
+    @classmethod
+    def from_tvm(cls, prefix: str, *, prune: PrunePolicy | None = None) -> Backend:
+        """The backend whose patterns are in TVM's own registry under ``prefix``.
+
+        The module of TVM that registers them is imported where it is known; a table that someone
+        else registered is found as well. Raises `BackendError` where the TVM at hand has none.
+        """
+        from .tvm_table import from_registry
+
+        return from_registry(prefix, prune or PrunePolicy())

@@ -1,0 +1,67 @@
+"""Backends out of TVM's pattern registry: its tables are read at run time, never copied."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from typing import Any
+
+from ..errors import BackendError, missing
+from ..recording.schema import PrunePolicy
+from .base import Backend
+
+_HOMES = ("tvm.relax.backend.contrib", "tvm.relax.backend.cuda", "tvm.relax.backend.rocm",
+          "tvm.relax.backend.metal")
+
+
+def _import_home(prefix: str) -> str:
+    """Import the module of TVM that registers this table; its name, or "" where none does."""
+    for package in _HOMES:
+        try:
+            home = importlib.import_module(package)
+        except ImportError:
+            continue
+        for module in pkgutil.iter_modules(home.__path__):
+            if module.name == prefix:
+                name = f"{package}.{prefix}"
+                try:
+                    importlib.import_module(name)
+                except ImportError as error:
+                    raise BackendError(
+                        f"TVM's table for {prefix!r} cannot be imported: {error}",
+                        "This TVM lacks what the table needs; use one that was built with it.",
+                    ) from error
+                return name
+    return ""
+
+
+def prefixes() -> list[str]:
+    """The prefixes of all patterns that are registered now."""
+    from tvm.relax.backend.pattern_registry import get_patterns_with_prefix
+
+    return sorted({str(p.name).partition(".")[0] for p in get_patterns_with_prefix("")})
+
+
+def from_registry(prefix: str, prune: PrunePolicy) -> Backend:
+    try:
+        from tvm.relax.backend.pattern_registry import get_patterns_with_prefix
+    except ImportError as error:
+        raise missing("TVM with Relax (apache-tvm)", "relax", "to read a backend's table") from error
+    home = _import_home(prefix)
+
+    def patterns() -> list[Any]:
+        return [p for p in get_patterns_with_prefix(prefix)
+                if str(p.name).partition(".")[0] == prefix]
+
+    if not patterns():
+        raise BackendError(
+            f"TVM has no patterns with the prefix {prefix!r}.",
+            f"Registered: {', '.join(prefixes()) or 'none'}. Import the module that registers "
+            "yours first.",
+        )
+    lines = [f"import {home}"] if home else []
+    lines += [
+        "from tvm.relax.backend.pattern_registry import get_patterns_with_prefix",
+        f"patterns = list(get_patterns_with_prefix({prefix + '.'!r}))",
+    ]
+    return Backend(prefix, patterns, prune, table="\n".join(lines), source=home or "TVM's registry")

@@ -1,0 +1,174 @@
+"""`record`: the BYOC flow over one module, written down."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .. import backends
+from ..backends import Backend, Rule
+from ..errors import ModuleError, missing
+from ..progress import progress as show_progress
+from ..recording import Recording
+from ..recording.schema import BackendInfo, PrunePolicy, RuleInfo
+from ..version import __version__
+
+if TYPE_CHECKING:
+    import tvm
+
+
+def record(
+    mod: tvm.IRModule | str | Path | Any,
+    backend: str | Backend = "tensorrt",
+    *,
+    params: Mapping[str, Any] | None = None,
+    entry: str = "main",
+    rules: Mapping[str, bool] | Iterable[str] | None = None,
+    prepare: bool | Mapping[str, bool] = True,
+    prune: bool | PrunePolicy = True,
+    verify: bool = False,
+    inputs: Mapping[str, Any] | None = None,
+    title: str | None = None,
+    progress: bool | None = None,
+) -> Recording:
+    """Walk a Relax module through every step of the BYOC flow and write down each.
+
+    ``mod`` is an IRModule, or what `byocviz.models.load` takes (an ONNX file, say). It is not
+    changed. ``backend`` is a name or a `Backend`.
+
+    ``params`` are weights to bind, by parameter name; a module whose weights are unbound is taken
+    as it is. ``rules`` switches rules of the backend: a mapping of names to True or False, or the
+    names of those that are to be on. ``prepare`` switches all rewrites of the prepare step, or
+    some by name. ``prune`` is True for the backend's own policy, False, or a `PrunePolicy`.
+
+    ``verify`` compiles each step's module for the CPU and runs all on the same ``inputs`` (by
+    parameter name; where none are given, seeded ones); the largest absolute difference to the
+    imported module becomes `Step.max_difference`. ``progress`` shows what goes on: by default
+    where a person watches, once it takes longer than a second.
+
+    A step that raises inside TVM is recorded with its error; the steps before it stay.
+
+    Raises `ModuleError` for what is no module, a missing entry or inputs that do not fit,
+    `BackendError` for an unknown backend or rule, `ModelError` for a model that cannot be
+    imported.
+    """
+    try:
+        import tvm
+        from tvm import relax
+    except ImportError as error:
+        raise missing("TVM with Relax (apache-tvm)", "relax", "to record a module") from error
+    from .relax.walk import Walk
+    from .relax.whatif import what_if
+
+    if title is None:
+        title = Path(mod).stem if isinstance(mod, (str, Path)) else ""
+    module = _module(mod, tvm)
+    _check(module, entry, relax)
+    chosen = backends.get(backend)
+    switched = chosen.rules(rules)
+    policy = prune if isinstance(prune, PrunePolicy) else chosen.prune if prune else None
+    with show_progress(f"Recording {title}".strip(), enabled=progress) as shown:
+        walk = Walk(
+            module,
+            chosen,
+            switched,
+            entry=entry,
+            params=params,
+            prepare=prepare,
+            policy=policy,
+            tell=lambda text, done, total: shown.update(text, done, total),
+        )
+        recording = walk.run()
+        recording.title = title or entry
+        recording.created = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        recording.made_with = {
+            "byocviz": __version__,
+            "tvm": str(tvm.__version__),
+            "python": platform.python_version(),
+            "platform": f"{sys.platform} {platform.machine()}",
+        }
+        recording.backend = _backend_info(chosen, switched, policy, recording)
+        if verify:
+            from .relax.check import verify_steps
+
+            verify_steps(walk, params, inputs, shown.update)
+
+    def blockers() -> Any:
+        with show_progress(f"What if, {recording.title}", enabled=progress) as shown:
+            return what_if(walk, shown.update)
+
+    recording._live = blockers
+    recording.__dict__["modules"] = walk.modules
+    return recording
+
+
+def _module(mod: Any, tvm: Any) -> Any:
+    if isinstance(mod, tvm.IRModule):
+        return mod
+    from .. import models
+
+    return models.load(mod)
+
+
+def _check(module: Any, entry: str, relax: Any) -> None:
+    """Refuse what cannot be walked, with the mend."""
+    functions = {v.name_hint: f for v, f in module.functions.items()}
+    names = sorted(n for n, f in functions.items() if isinstance(f, relax.Function))
+    if not names:
+        raise ModuleError(
+            f"The module has no Relax function; it has {len(functions)} others.",
+            "byocviz records Relax modules: import the model by byocviz.models, or give the "
+            "module from before it was lowered to TIR.",
+        )
+    if entry not in functions:
+        raise ModuleError(
+            f"The module has no function {entry!r}.",
+            f"Its Relax functions: {', '.join(names)}. Name one: record(mod, entry={names[0]!r}).",
+        )
+    if entry not in names:
+        raise ModuleError(
+            f"The entry {entry!r} is a {type(functions[entry]).__name__}, not a Relax function.",
+            f"Its Relax functions: {', '.join(names)}.",
+        )
+    check = getattr(relax.analysis, "well_formed", None)
+    if check is None:
+        return
+    try:
+        fine = check(relax.transform.Normalize()(module))
+    except Exception as error:
+        raise ModuleError(
+            f"The module is not well formed: {str(error).strip().splitlines()[-1][:300]}",
+            "relax.analysis.well_formed(mod) shows where; most often a variable is used out of "
+            "its scope.",
+        ) from error
+    if fine is False:
+        raise ModuleError(
+            "The module is not well formed.", "relax.analysis.well_formed(mod) shows where."
+        )
+
+
+def _backend_info(
+    backend: Backend, rules: list[Rule], policy: PrunePolicy | None, recording: Recording
+) -> BackendInfo:
+    from .relax.reasons import names_in
+
+    matches: Counter[str] = Counter()
+    step = next((s for s in recording.steps if s.name == "composite"), None)
+    if step is not None:
+        for function in step.functions:
+            if function.graph is not None:
+                matches.update(n.label for n in function.graph.nodes if n.kind == "composite")
+    infos: dict[str, RuleInfo] = {}
+    for rule in rules:
+        info = infos.setdefault(rule.name, RuleInfo(rule.name, enabled=rule.enabled))
+        info.ops = sorted({*info.ops, *names_in(rule.fusion.pattern)})
+        info.check = info.check or rule.fusion.check is not None
+        info.matches = matches[rule.name]
+    return BackendInfo(
+        backend.name, list(infos.values()), policy or PrunePolicy(), dict(backend.options)
+    )

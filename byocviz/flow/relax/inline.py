@@ -1,0 +1,108 @@
+"""Puts a function's body where it is called, and variables where others stood."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tvm import relax
+
+from .compat import attribute
+
+
+def substitute(expr: Any, by: Mapping[Any, Any]) -> Any:
+    """The expression with variables (and global variables) replaced; itself where none was.
+
+    Goes into calls, tuples, elements and Ifs with their blocks; spans and types stay.
+    """
+    if isinstance(expr, relax.Call):
+        op = by.get(expr.op) if not isinstance(expr.op, relax.Function) else None
+        old = list(expr.args)
+        new = [substitute(argument, by) for argument in old]
+        if op is None and all(a is b for a, b in zip(old, new, strict=True)):
+            return expr
+        return relax.Call(
+            expr.op if op is None else op, new, expr.attrs, expr.ty_args, expr.span, ret_ty=expr.ty
+        )
+    if isinstance(expr, relax.Tuple):
+        old = list(expr.fields)
+        new = [substitute(field, by) for field in old]
+        if all(a is b for a, b in zip(old, new, strict=True)):
+            return expr
+        return relax.Tuple(new, expr.span)
+    if isinstance(expr, relax.TupleGetItem):
+        whole = expr.tuple_value
+        other = substitute(whole, by)
+        return expr if other is whole else relax.TupleGetItem(other, expr.index, expr.span)
+    if isinstance(expr, (relax.Var, relax.GlobalVar)):
+        return by.get(expr, expr)
+    if isinstance(expr, relax.If):
+        return relax.If(
+            substitute(expr.cond, by),
+            substitute(expr.true_branch, by),
+            substitute(expr.false_branch, by),
+            expr.span,
+        )
+    if isinstance(expr, relax.SeqExpr):
+        blocks = [
+            type(block)([rebind(b, b.var, substitute(b.value, by)) for b in block.bindings])
+            for block in expr.blocks
+        ]
+        return relax.SeqExpr(blocks, substitute(expr.body, by), expr.span)
+    return expr
+
+
+def rebind(binding: Any, var: Any, value: Any) -> Any:
+    """The binding with another variable and value."""
+    if isinstance(binding, relax.MatchCast):
+        return relax.MatchCast(var, value, binding.ty, binding.span)
+    return relax.VarBinding(var, value, binding.span)
+
+
+class Inliner:
+    """Flattens calls of functions into the dataflow block that holds the calls."""
+
+    def __init__(self, functions: Mapping[Any, Any]) -> None:
+        self.functions = functions
+        """Functions to put in place, by GlobalVar. Their local composite functions go too."""
+
+    def block(self, block: Any) -> Any:
+        """The block with the calls replaced; itself where it holds none."""
+        self.env: dict[Any, Any] = {}
+        bindings: list[Any] = []
+        changed = False
+        for binding in block.bindings:
+            value = binding.value
+            if isinstance(value, relax.Call) and value.op in self.functions:
+                changed = True
+                arguments = [substitute(a, self.env) for a in value.args]
+                result = self._body(self.functions[value.op], arguments, bindings)
+                bindings.append(relax.VarBinding(binding.var, result))
+                continue
+            bindings.append(rebind(binding, binding.var, substitute(value, self.env)))
+        return type(block)(bindings, block.span) if changed else block
+
+    def _body(self, function: Any, arguments: list[Any], bindings: list[Any]) -> Any:
+        """Append a function's bindings, on fresh variables; returns its result."""
+        for param, argument in zip(function.params, arguments, strict=True):
+            self.env[param] = argument
+        seq = function.body
+        for block in seq.blocks:
+            for binding in block.bindings:
+                value = binding.value
+                if isinstance(value, relax.Function) and attribute(value, "Composite"):
+                    self.env[binding.var] = value
+                    continue
+                callee = None
+                if isinstance(value, relax.Call):
+                    callee = value.op
+                    if isinstance(callee, relax.Var):
+                        callee = self.env.get(callee)
+                if isinstance(callee, relax.Function):
+                    inner = [substitute(a, self.env) for a in value.args]
+                    self.env[binding.var] = self._body(callee, inner, bindings)
+                    continue
+                var = relax.DataflowVar(binding.var.name, binding.var.ty)
+                bindings.append(rebind(binding, var, substitute(value, self.env)))
+                self.env[binding.var] = var
+        return substitute(seq.body, self.env)

@@ -1,0 +1,50 @@
+"""Subgraphs that do not pay go back to TVM."""
+
+from __future__ import annotations
+
+from ....recording.schema import PrunePolicy, Subgraph
+from ..giveback import prune
+from .state import Outcome, State
+
+NAME = "prune"
+
+
+def verdict(subgraph: Subgraph, policy: PrunePolicy) -> str:
+    """Why a subgraph goes back, with its figure against the threshold; "" where it stays.
+
+    An unknown figure keeps it: what cannot be counted cannot be too little.
+    """
+    operators = sum(subgraph.ops.values())
+    if policy.require_macs and subgraph.macs == 0:
+        return "no multiply-accumulate (0, at least 1 wanted)"
+    if operators < policy.min_ops:
+        return f"{operators} operators, at least {policy.min_ops} wanted"
+    if subgraph.macs is not None and subgraph.macs < policy.min_macs:
+        return f"{subgraph.macs} multiply-accumulates, at least {policy.min_macs} wanted"
+    return ""
+
+
+def run(state: State) -> Outcome:
+    policy = state.policy
+    if policy is None:
+        return Outcome(state.module, "# switched off", "byocviz", "Switched off.", outlined=True)
+    going = sorted({s.function for s in state.subgraphs if verdict(s, policy)})
+    with state.in_tvm():
+        module = prune(state.module, going)
+    named = ", ".join(
+        text
+        for text in (
+            "a multiply-accumulate" if policy.require_macs else "",
+            f"{policy.min_ops} operators" if policy.min_ops else "",
+            f"{policy.min_macs} multiply-accumulates" if policy.min_macs else "",
+        )
+        if text
+    )
+    return Outcome(
+        module,
+        "from byocviz.flow.relax.giveback import prune\n"
+        f"mod = prune(mod, {going!r})",
+        origin="byocviz",
+        note=f"Subgraphs without at least {named} go back to TVM." if named else "No threshold set.",
+        outlined=True,
+    )

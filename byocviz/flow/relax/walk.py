@@ -1,0 +1,301 @@
+"""Walks a Relax module through the steps and writes down each."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import tvm
+from tvm import relax
+
+from ...backends import Backend, Rule
+from ...errors import ByocvizError
+from ...recording import Recording
+from ...recording.schema import (
+    Operator,
+    PrunePolicy,
+    Reason,
+    Rewrite,
+    Step,
+    StepError,
+    Weights,
+)
+from ..identity import Ids, Wiring, by_tag, lineage, resolve
+from ..reading import Reading
+from ..separation import separations
+from .capture import Sheet, capture
+from .compat import Constant, attribute, tensor_of
+from .operators import Operators, call_name
+from .reader import read_module
+from .reasons import explain
+from .steps import WALK, State
+from .steps.prune import verdict
+from .tag import Tagger
+
+Tell = Callable[[str, int, int], None]
+"""Progress: what is done now, and how many of how many are done."""
+
+
+class Walk:
+    """One recording of one Relax module, as it is made."""
+
+    def __init__(
+        self,
+        module: tvm.IRModule,
+        backend: Backend,
+        rules: list[Rule],
+        *,
+        entry: str,
+        params: Mapping[str, Any] | None,
+        prepare: bool | Mapping[str, bool],
+        policy: PrunePolicy | None,
+        tell: Tell,
+    ) -> None:
+        self.entry = entry
+        self.tell = tell
+        self.tagger = Tagger()
+        self.modules: dict[str, tvm.IRModule] = {}
+        """Each step's module, by the step's name."""
+        self.wiring = Wiring()
+        self.readings: list[Reading] = []
+        self.ids: Ids = {}
+        self.reasons: dict[int, Reason] = {}
+        self.state = State(
+            module, entry, backend, rules, params,
+            rewrites=dict(prepare) if isinstance(prepare, Mapping) else {},
+            prepare=bool(prepare) if not isinstance(prepare, Mapping) else True,
+            policy=policy,
+            before_rewrite=lambda name: tell(f"prepare: {name}", 1, len(WALK)),
+            after_rewrite=self._after_rewrite,
+        )
+        self.data = Recording(ir="relax", entry=entry)
+        self.sheet = Sheet(entry, self.data.ops, {}, self.data.texts)
+
+    # -- the steps
+
+    def run(self) -> Recording:
+        """All steps; one that raises is written down with its error and ends the walk."""
+        for index, part in enumerate(WALK):
+            self.tell(part.NAME, index, len(WALK))
+            step = Step(part.NAME)
+            self.data.steps.append(step)
+            start = time.perf_counter()
+            self.state.tvm_seconds = 0.0
+            try:
+                self._step(part, step)
+            except Exception as error:
+                step.error = _failure(error)
+                step.changed = False
+                if not self.data.ops:
+                    raise
+                break
+            finally:
+                step.tvm_seconds = self.state.tvm_seconds
+                step.capture_seconds = time.perf_counter() - start - step.tvm_seconds
+        return self.data
+
+    def _step(self, part: Any, step: Step) -> None:
+        if part.NAME == "import":
+            self._begin()
+        outcome = part.run(self.state)
+        step.call, step.origin, step.note = outcome.call, outcome.origin, outcome.note
+        step.rewrites = outcome.rewrites
+        module = outcome.module
+        self.modules[part.NAME] = module
+        if part.NAME == "prepare":
+            self._refresh()
+        elif part.NAME not in ("import", "partition"):
+            self._regrouped(module, part.NAME)
+        outline = (lambda: read_module(module, self.entry, outlined=True)) if outcome.outlined else None
+        capture(step, module, self.sheet, self.readings, self.ids, outline)
+        if part.NAME != "annotate":
+            self.state.module = module
+        self.state.subgraphs = step.subgraphs
+        self._explain(part.NAME, step)
+        step.changed = self._changed(step)
+
+    def _begin(self) -> None:
+        """Tag the module and write down every operator of it."""
+        state = self.state
+        state.module = self.tagger.tag(state.module, entry=self.entry, anew=True)
+        self.operators = Operators(state.module, _weights(state.module, self.entry), self.tagger.sources)
+        self.sheet.read = self.operators.read
+        self.data.weights = _digest(state.module)
+        self._read(state.module)
+        self._describe(())
+
+    def _read(self, module: tvm.IRModule) -> None:
+        self.readings = read_module(module, self.entry)
+        self.ids = by_tag(self.readings, self.tagger.new)
+
+    def _name(self, reading: Reading, node: int) -> str:
+        call = reading.calls[node]
+        name = call_name(call)
+        return f"{name} {reading.graph.nodes[node].callee}" if name == "relax.call_tir" else name
+
+    def _describe(self, known: Any, created_by: str = "") -> None:
+        """Write down the operators that are not yet known, and wire all of them."""
+        names: dict[int, str] = {}
+        for reading in self.readings:
+            for node in reading.calls:
+                identity = self.ids[reading.name, node]
+                names[identity] = self._name(reading, node)
+                if identity not in known:
+                    operator = self.operators.describe(identity, reading, node)
+                    operator.created_by = created_by
+                    self.data.ops[identity] = operator
+        self.wiring = Wiring.of(self.readings, self.ids, names.__getitem__)
+
+    def _after_rewrite(self, module: tvm.IRModule, rewrite: Rewrite) -> tvm.IRModule:
+        """Find what became of each operator, and give the new ones their ids."""
+        before = self.wiring
+        rewrite.before = self._alive(before)
+        if module is self.state.module:
+            rewrite.after = rewrite.before
+            return module
+        module = self.tagger.tag(module, entry=self.entry)
+        self.operators.module = module
+        self._read(module)
+        self._describe(self.data.ops, rewrite.name)
+        gone, _ = lineage(before, self.wiring)
+        for identity, (fate, successors) in gone.items():
+            operator = self.data.ops[identity]
+            operator.fate, operator.fate_by = fate, rewrite.name
+            operator.replaced_by = successors
+        rewrite.after = self._alive(self.wiring)
+        return module
+
+    def _alive(self, wiring: Wiring) -> int:
+        return sum(self.data.ops[i].kind == "operator" for i in wiring.names)
+
+    def _refresh(self) -> None:
+        """Bound parameters and folded constants are read by operators that stay."""
+        if self.state.module is self.modules["import"]:
+            return
+        self.operators.weights = _weights(self.state.module, self.entry)
+        self.operators.refresh(self.data.ops, self.readings, self.ids)
+
+    def _regrouped(self, module: tvm.IRModule, step: str) -> None:
+        """Identity after a pass that only regroups."""
+        self.readings = read_module(module, self.entry)
+        self.ids, lost = resolve(self.readings, self.wiring, self._name)
+        unknown = [
+            (reading, node)
+            for reading in self.readings
+            for node in reading.calls
+            if (reading.name, node) not in self.ids
+        ]
+        for reading, node in unknown:
+            # A pass that makes calls of its own: they live from this step on.
+            identity = self.tagger.new()
+            self.ids[reading.name, node] = identity
+            operator = self.operators.describe(identity, reading, node)
+            operator.created_by = step
+            self.data.ops[identity] = operator
+        if step == "annotate":
+            return  # a side view: what it drops is still there for merge
+        for identity in lost:
+            operator = self.data.ops[identity]
+            operator.fate, operator.fate_by = "dead", step
+            del self.wiring.names[identity]
+
+    # -- what is said of a step
+
+    def _explain(self, name: str, step: Step) -> None:
+        if name in ("import", "prepare"):
+            return
+        left = {
+            i for i, p in step.places.items()
+            if p.on == "tvm" and self.data.ops[i].kind == "operator"
+        }
+        if name == "composite":
+            disabled = [rule.fusion for rule in self.state.rules if not rule.enabled]
+            self.reasons = explain(
+                self.state.prepared, self.state.enabled, left,
+                refusals=self.state.refusals, disabled=disabled,
+            )
+        step.reasons = {i: self.reasons[i] for i in left if i in self.reasons}
+        if name == "merge":
+            self._merged = step
+        if name == "prune" and self.state.policy is not None:
+            self._pruned(step, left)
+        if name in ("merge", "partition", "prune"):
+            if name == "partition":
+                step.separations = self._merged.separations
+            else:
+                step.separations = separations(
+                    step.subgraphs, step.places, self.data.ops, self.wiring
+                )
+
+    def _pruned(self, step: Step, left: set[int]) -> None:
+        assert self.state.policy is not None
+        for subgraph in self._merged.subgraphs:
+            cause = verdict(subgraph, self.state.policy)
+            if not cause:
+                continue
+            for identity in subgraph.op_ids:
+                if identity in left:
+                    step.reasons[identity] = Reason(
+                        "pruned",
+                        f"Its subgraph {subgraph.name} went back to TVM: {cause}.",
+                        "Lower the threshold: record(..., prune=byocviz.PrunePolicy(...)), or "
+                        "prune=False; or join it to a neighbour (see what keeps them apart).",
+                        evidence={"subgraph": subgraph.name, "figure": cause},
+                    )
+
+    def _changed(self, step: Step) -> bool:
+        """Whether the step's module differs from that of the step which it goes on from."""
+        names = [s.name for s in self.data.steps]
+        index = names.index(step.name)
+        if index == 0:
+            return False
+        source = {"annotate": "prepare", "merge": "composite"}.get(step.name, names[index - 1])
+        before = next(s for s in self.data.steps if s.name == source)
+        return [(f.name, f.text) for f in step.functions] != [
+            (f.name, f.text) for f in before.functions
+        ]
+
+
+def _failure(error: Exception) -> StepError:
+    if isinstance(error, ByocvizError):
+        return StepError(type(error).__name__, error.message, error.mend)
+    lines = [line for line in str(error).strip().splitlines() if line.strip()]
+    message = lines[-1].strip() if lines else type(error).__name__
+    return StepError(
+        type(error).__name__, message,
+        "The steps before it are recorded. The trace says where in TVM it was raised.",
+        "".join(traceback.format_exception(error))[-8000:],
+    )
+
+
+def _weights(module: tvm.IRModule, entry: str) -> set[Any]:
+    """Parameters of the entry after the inputs that its attribute ``num_input`` counts."""
+    function = module[entry]
+    count = attribute(function, "num_input")
+    return set() if count is None else set(list(function.params)[int(count):])
+
+
+def _digest(module: tvm.IRModule) -> Weights:
+    weights = Weights()
+    digest = hashlib.sha256()
+    seen: set[Any] = set()
+
+    def visit(expr: Any) -> None:
+        if isinstance(expr, Constant) and expr not in seen:
+            seen.add(expr)
+            array = tensor_of(expr).numpy()
+            digest.update(f"{array.dtype}{array.shape}".encode())
+            digest.update(array.tobytes())
+            weights.tensors += 1
+            weights.elements += array.size
+            weights.bytes += array.nbytes
+
+    for var in sorted(module.get_global_vars(), key=lambda v: v.name_hint):
+        function = module[var]
+        if isinstance(function, relax.Function):
+            relax.analysis.post_order_visit(function, visit)
+    weights.digest = digest.hexdigest()
+    return weights
