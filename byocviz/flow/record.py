@@ -135,21 +135,6 @@ def _check(module: Any, entry: str, relax: Any) -> None:
             f"The entry {entry!r} is a {type(functions[entry]).__name__}, not a Relax function.",
             f"Its Relax functions: {', '.join(names)}.",
         )
-    check = getattr(relax.analysis, "well_formed", None)
-    if check is None:
-        return
-    try:
-        fine = check(relax.transform.Normalize()(module))
-    except Exception as error:
-        raise ModuleError(
-            f"The module is not well formed: {str(error).strip().splitlines()[-1][:300]}",
-            "relax.analysis.well_formed(mod) shows where; most often a variable is used out of "
-            "its scope.",
-        ) from error
-    if fine is False:
-        raise ModuleError(
-            "The module is not well formed.", "relax.analysis.well_formed(mod) shows where."
-        )
 
 
 def _backend_info(

@@ -204,7 +204,7 @@ def _origin(value: Value, reading: Reading, ids: Ids) -> int:
 def _inputs(reading: Reading, site: Site, ids: Ids) -> list[Tensor]:
     """The tensors that enter, each once: constants are the subgraph's own."""
     tensors: dict[Any, Tensor] = {}
-    for argument, value in zip(site.call.args, site.arguments, strict=True):
+    for argument, value in zip(site.call.args[:], site.arguments, strict=True):
         if isinstance(argument, Constant):
             continue
         tensors.setdefault(

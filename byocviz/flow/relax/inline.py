@@ -17,7 +17,7 @@ def substitute(expr: Any, by: Mapping[Any, Any]) -> Any:
     """
     if isinstance(expr, relax.Call):
         op = by.get(expr.op) if not isinstance(expr.op, relax.Function) else None
-        old = list(expr.args)
+        old = expr.args[:]
         new = [substitute(argument, by) for argument in old]
         if op is None and all(a is b for a, b in zip(old, new, strict=True)):
             return expr
@@ -25,7 +25,7 @@ def substitute(expr: Any, by: Mapping[Any, Any]) -> Any:
             expr.op if op is None else op, new, expr.attrs, expr.ty_args, expr.span, ret_ty=expr.ty
         )
     if isinstance(expr, relax.Tuple):
-        old = list(expr.fields)
+        old = expr.fields[:]
         new = [substitute(field, by) for field in old]
         if all(a is b for a, b in zip(old, new, strict=True)):
             return expr
@@ -45,8 +45,8 @@ def substitute(expr: Any, by: Mapping[Any, Any]) -> Any:
         )
     if isinstance(expr, relax.SeqExpr):
         blocks = [
-            type(block)([rebind(b, b.var, substitute(b.value, by)) for b in block.bindings])
-            for block in expr.blocks
+            type(block)([rebind(b, b.var, substitute(b.value, by)) for b in block.bindings[:]])
+            for block in expr.blocks[:]
         ]
         return relax.SeqExpr(blocks, substitute(expr.body, by), expr.span)
     return expr
@@ -71,11 +71,11 @@ class Inliner:
         self.env: dict[Any, Any] = {}
         bindings: list[Any] = []
         changed = False
-        for binding in block.bindings:
+        for binding in block.bindings[:]:
             value = binding.value
             if isinstance(value, relax.Call) and value.op in self.functions:
                 changed = True
-                arguments = [substitute(a, self.env) for a in value.args]
+                arguments = [substitute(a, self.env) for a in value.args[:]]
                 result = self._body(self.functions[value.op], arguments, bindings)
                 bindings.append(relax.VarBinding(binding.var, result))
                 continue
@@ -87,8 +87,8 @@ class Inliner:
         for param, argument in zip(function.params, arguments, strict=True):
             self.env[param] = argument
         seq = function.body
-        for block in seq.blocks:
-            for binding in block.bindings:
+        for block in seq.blocks[:]:
+            for binding in block.bindings[:]:
                 value = binding.value
                 if isinstance(value, relax.Function) and attribute(value, "Composite"):
                     self.env[binding.var] = value
@@ -99,7 +99,7 @@ class Inliner:
                     if isinstance(callee, relax.Var):
                         callee = self.env.get(callee)
                 if isinstance(callee, relax.Function):
-                    inner = [substitute(a, self.env) for a in value.args]
+                    inner = [substitute(a, self.env) for a in value.args[:]]
                     self.env[binding.var] = self._body(callee, inner, bindings)
                     continue
                 var = relax.DataflowVar(binding.var.name, binding.var.ty)

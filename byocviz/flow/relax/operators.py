@@ -53,7 +53,7 @@ def attributes(call: Any) -> dict[str, str]:
                 value = getattr(attrs, name, None)
                 if value is not None:
                     found[name] = clipped(value)
-    for index, argument in enumerate(call.args):
+    for index, argument in enumerate(call.args[:]):
         if isinstance(argument, relax.ShapeExpr):
             found[f"argument {index}"] = clipped(argument).removeprefix("R.shape")
         elif not isinstance(
@@ -116,14 +116,14 @@ class Operators:
                 operator.param_bytes = sum(size for _, _, size in read)
 
     def _tensors(self, name: str, call: Any) -> list[Any]:
-        args = call.args
+        args = call.args[:]
         if name in CALL_INTO:
             inner = args[1]
-            args = list(inner.fields) if isinstance(inner, relax.Tuple) else [inner]
+            args = inner.fields[:] if isinstance(inner, relax.Tuple) else [inner]
         flat: list[Any] = []
         for argument in args:
             if isinstance(argument, relax.Tuple):
-                flat += list(argument.fields)
+                flat += argument.fields[:]
             elif isinstance(argument, (relax.Var, Constant)):
                 flat.append(argument)
         return flat

@@ -181,8 +181,9 @@ class _Parts:
         own_main = next((v for v in self.module.get_global_vars() if v.name_hint == "main"), None)
         back: dict[Any, Any] = {}
         if own_main is not None:
-            aside = GlobalVar(self._unused("main_of_module"))
-            functions[aside] = _stub(self.module[own_main])
+            stub = _stub(self.module[own_main])
+            aside = _typed(GlobalVar(self._unused("main_of_module")), stub)
+            functions[aside] = stub
             main = substitute_function(main, {own_main: aside})
             functions[next(iter(functions))] = main
             back[aside] = own_main
@@ -194,8 +195,10 @@ class _Parts:
                 self.names.add(name)
                 if name != var.name_hint:
                     function = function.with_attr("global_symbol", name)
-                new = GlobalVar(name)
-                back[var] = new
+                new = var
+                if name != var.name_hint:
+                    new = _typed(GlobalVar(name), function)
+                    back[var] = new
                 self.external[new] = function
         return substitute(part["main"].body, back)
 
@@ -205,6 +208,12 @@ class _Parts:
             count += 1
             candidate = f"{name}_{count}"
         return candidate
+
+
+def _typed(var: Any, function: Any) -> Any:
+    """The global variable with the function's type, which the calls of it are checked against."""
+    relax.expr._update_type(var, function.ty)
+    return var
 
 
 def substitute_function(function: Any, by: dict[Any, Any]) -> Any:

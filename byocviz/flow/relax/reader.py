@@ -1,5 +1,7 @@
 """Reads a Relax module into graphs: plain nodes and edges, and who feeds whom.
 
+TVM's arrays are read as ``array[:]``: one call an element where iterating takes four.
+
 Composite and external functions are read at each place where they are called, inside a box, so
 that an operator has one node a call even where equal subgraphs share one function.
 """
@@ -96,8 +98,8 @@ class _Reader:
     def _body(self, expr: Any) -> Value:
         if not isinstance(expr, relax.SeqExpr):
             return self._value(expr, "")
-        for block in expr.blocks:
-            for binding in block.bindings:
+        for block in expr.blocks[:]:
+            for binding in block.bindings[:]:
                 var = binding.var
                 if isinstance(binding, relax.MatchCast):
                     value = self._cast(binding)
@@ -117,7 +119,7 @@ class _Reader:
         if issubclass(kind, Constant):
             return Value(self._constant(expr), None)
         if issubclass(kind, relax.Tuple):
-            fields = [self._value(field, "") for field in expr.fields]
+            fields = [self._value(field, "") for field in expr.fields[:]]
             if var == "" or self.rule or self.site >= 0:
                 return Value(-1, None, 0, fields)
             node = self._node("tuple", var.name)
@@ -218,28 +220,28 @@ class _Reader:
             name = op.name
             if name in CALL_INTO:
                 arguments = call.args[1]
-                args = list(arguments) if isinstance(arguments, relax.Tuple) else [arguments]
-                args += list(call.args)[2:]
+                args = arguments.fields[:] if isinstance(arguments, relax.Tuple) else [arguments]
+                args += call.args[2:]
                 target = call.args[0]
                 callee = getattr(target, "name_hint", None) or getattr(target, "global_symbol", "")
                 return self._operator(call, var, "op", args, plain(callee))
-            return self._operator(call, var, "op", call.args, "")
+            return self._operator(call, var, "op", call.args[:], "")
         if kind is GlobalVar:
             name = plain(op.name_hint)
             if name in self.boxed:
                 function = self.functions[name]
                 if not (self.outlined and attribute(function, "Codegen")):
                     return self._inline(function, call, name)
-                value = self._operator(call, var, "call", call.args, name)
+                value = self._operator(call, var, "call", call.args[:], name)
                 self._outlined_site(call, name, function, value)
                 return value
-            return self._operator(call, var, "call", call.args, name)
+            return self._operator(call, var, "call", call.args[:], name)
         if issubclass(kind, relax.Function):
             return self._inline(op, call, self.home)
         if op in self.locals:
             return self._inline(self.locals[op], call, self.home)
         value = self._operator(
-            call, var, "call", call.args, getattr(op, "name", None) or op.global_symbol
+            call, var, "call", call.args[:], getattr(op, "name", None) or op.global_symbol
         )
         if issubclass(kind, relax.Var) and op in self.env:
             self._feed(self.env[op], value.node, len(call.args))
@@ -248,7 +250,8 @@ class _Reader:
     def _operator(self, call: Any, var: Any, kind: str, args: Any, callee: str) -> Value:
         r = self.r
         label = plain(getattr(var, "name", ""))
-        values = [self._value(argument, "") for argument in args]
+        env = self.env
+        values = [env.get(a) or self._value(a, "") for a in args]
         node = self._node(kind, label, "", callee)
         inputs: list[Origin] = []
         slot = 0
@@ -272,7 +275,7 @@ class _Reader:
 
     def _inline(self, function: Any, call: Any, name: str) -> Value:
         """Read a composite or external function at one of its calls, inside a box."""
-        arguments = [self._value(argument, "") for argument in call.args]
+        arguments = [self._value(argument, "") for argument in call.args[:]]
         codegen, composite = attribute(function, "Codegen"), attribute(function, "Composite")
         outer = self.parent, self.home, self.rule, self.site
         self.drawn.add(name)
@@ -287,7 +290,7 @@ class _Reader:
             self.rule = plain(composite)
             self.parent = self._node("composite", self.rule, "", name)
             self.r.boxes.append((name, self.rule))
-        for param, value in zip(function.params, arguments, strict=True):
+        for param, value in zip(function.params[:], arguments, strict=True):
             self.env[param] = value
         result = self._body(function.body)
         if codegen:

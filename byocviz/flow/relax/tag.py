@@ -113,9 +113,9 @@ class Tagger:
     def _sequence(self, seq: Any) -> Any:
         changed = False
         blocks = []
-        for block in seq.blocks:
+        for block in seq.blocks[:]:
             bindings = []
-            for binding in block.bindings:
+            for binding in block.bindings[:]:
                 value = binding.value
                 new = self._expression(value)
                 if new is value:

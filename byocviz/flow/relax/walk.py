@@ -12,7 +12,7 @@ import tvm
 from tvm import relax
 
 from ...backends import Backend, Rule
-from ...errors import ByocvizError
+from ...errors import ByocvizError, ModuleError
 from ...recording import Recording
 from ...recording.schema import (
     Operator,
@@ -54,6 +54,7 @@ class Walk:
         policy: PrunePolicy | None,
         tell: Tell,
     ) -> None:
+        self.given = module
         self.entry = entry
         self.tell = tell
         self.tagger = Tagger()
@@ -62,6 +63,8 @@ class Walk:
         self.wiring = Wiring()
         self.readings: list[Reading] = []
         self.ids: Ids = {}
+        self.drawn: tvm.IRModule | None = None
+        """The module that ``readings`` and ``ids`` are of."""
         self.reasons: dict[int, Reason] = {}
         self.state = State(
             module, entry, backend, rules, params,
@@ -87,10 +90,10 @@ class Walk:
             try:
                 self._step(part, step)
             except Exception as error:
-                step.error = _failure(error)
+                step.error = _failure(error, self.given)
                 step.changed = False
-                if not self.data.ops:
-                    raise
+                if part.NAME == "import":
+                    raise ModuleError(step.error.message, step.error.mend) from error
                 break
             finally:
                 step.tvm_seconds = self.state.tvm_seconds
@@ -107,8 +110,9 @@ class Walk:
         self.modules[part.NAME] = module
         if part.NAME == "prepare":
             self._refresh()
-        elif part.NAME not in ("import", "partition"):
+        elif part.NAME != "import" and module is not self.drawn:
             self._regrouped(module, part.NAME)
+        self.drawn = module
         outline = (lambda: read_module(module, self.entry, outlined=True)) if outcome.outlined else None
         capture(step, module, self.sheet, self.readings, self.ids, outline)
         if part.NAME != "annotate":
@@ -259,16 +263,37 @@ class Walk:
         ]
 
 
-def _failure(error: Exception) -> StepError:
+def _failure(error: Exception, given: tvm.IRModule) -> StepError:
     if isinstance(error, ByocvizError):
         return StepError(type(error).__name__, error.message, error.mend)
-    lines = [line for line in str(error).strip().splitlines() if line.strip()]
-    message = lines[-1].strip() if lines else type(error).__name__
+    trace = "".join(traceback.format_exception(error))[-8000:]
+    if flaw := _flaw(given):
+        return StepError(
+            type(error).__name__,
+            f"The module that was given is not well formed: {flaw}",
+            "relax.analysis.well_formed(mod) shows where; most often a variable is used outside "
+            "of where it is bound.",
+            trace,
+        )
     return StepError(
-        type(error).__name__, message,
+        type(error).__name__, _last_line(error),
         "The steps before it are recorded. The trace says where in TVM it was raised.",
-        "".join(traceback.format_exception(error))[-8000:],
+        trace,
     )
+
+
+def _last_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1][:1000] if lines else type(error).__name__
+
+
+def _flaw(module: tvm.IRModule) -> str:
+    """What TVM finds wrong with a module, or "". Asked only where a step failed: it is slow."""
+    try:
+        fine = relax.analysis.well_formed(relax.transform.Normalize()(module))
+    except Exception as error:
+        return _last_line(error)
+    return "TVM does not say why" if fine is False else ""
 
 
 def _weights(module: tvm.IRModule, entry: str) -> set[Any]:

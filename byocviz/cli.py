@@ -1,0 +1,237 @@
+"""The command ``byocviz``: thin commands over the same functions that scripts call."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from .errors import ByocvizError
+from .version import __version__
+
+if TYPE_CHECKING:
+    from .recording import Recording
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status: 0, 1 for an error that is named, 2 for usage."""
+    parser = _parser()
+    arguments = parser.parse_args(argv)
+    if not hasattr(arguments, "run"):
+        parser.print_help()
+        return 2
+    try:
+        return int(arguments.run(arguments) or 0)
+    except ByocvizError as error:
+        from .recording.printable import printable
+
+        lines = [printable(error.message, limit=4000)]
+        if error.mend:
+            lines.append(f"  {printable(error.mend, limit=4000)}")
+        print("byocviz: " + "\n".join(lines), file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 1
+    except KeyboardInterrupt:
+        print("byocviz: interrupted", file=sys.stderr)
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="byocviz",
+        description="See what TVM's Bring-Your-Own-Codegen flow does to a model, and why.",
+    )
+    parser.add_argument("--version", action="version", version=f"byocviz {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+
+    record = commands.add_parser(
+        "record", help="walk a model through every step and save the recording"
+    )
+    record.add_argument("model", help="an ONNX, TFLite or .pt2 file, or a module saved by TVM")
+    record.add_argument("-o", "--output", type=Path, help="where to save (default: MODEL.byocviz)")
+    record.add_argument("-b", "--backend", default="tensorrt", help="default: tensorrt")
+    record.add_argument("--entry", default="main", help="the entry function (default: main)")
+    record.add_argument(
+        "--shape", action="append", default=[], metavar="NAME=1,3,300,300", type=_shape,
+        help="fix the shape of an input; may be given more than once",
+    )
+    record.add_argument("--off", action="append", default=[], metavar="RULE", help="switch a rule off")
+    record.add_argument("--on", action="append", default=[], metavar="RULE", help="switch a rule on")
+    record.add_argument("--no-prepare", action="store_true", help="leave the prepare step out")
+    record.add_argument("--no-prune", action="store_true", help="give no subgraph back to TVM")
+    record.add_argument(
+        "--verify", action="store_true", help="compile and run each step on the CPU and compare"
+    )
+    record.add_argument(
+        "--blockers", action="store_true", help="find what each operator left on TVM costs"
+    )
+    record.add_argument("--title", help="default: the file's name")
+    _json(record)
+    record.set_defaults(run=_record)
+
+    show = commands.add_parser("show", help="print a recording as text")
+    show.add_argument("recording", type=Path, help="a .byocviz file")
+    show.add_argument("--step", help="the IR text of every function at this step")
+    show.add_argument("--function", help="with --step: of this function alone")
+    _json(show)
+    show.set_defaults(run=_show)
+
+    demo = commands.add_parser(
+        "demo", help="record the bundled SSD (MobileNetV2, COCO) and say what became of it"
+    )
+    demo.add_argument("-o", "--output", type=Path, default=Path("ssd.byocviz"),
+                      help="where to save the recording (default: ssd.byocviz)")
+    demo.add_argument("--verify", action="store_true",
+                      help="also compile and run each step on the CPU (some minutes)")
+    _json(demo)
+    demo.set_defaults(run=_demo)
+
+    doctor = commands.add_parser("doctor", help="what is installed, and how to get the rest")
+    _json(doctor)
+    doctor.set_defaults(run=_doctor)
+    return parser
+
+
+def _json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON for a script")
+
+
+def _shape(text: str) -> tuple[str, tuple[int, ...]]:
+    name, _, numbers = text.rpartition("=")
+    try:
+        shape = tuple(int(number) for number in numbers.split(",") if number.strip())
+    except ValueError:
+        shape = ()
+    if not name or not shape or min(shape) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=SIZE,SIZE,... with sizes above 0")
+    return name, shape
+
+
+def _print_json(value: Any) -> None:
+    text = msgspec.json.format(msgspec.json.encode(value, enc_hook=str), indent=2).decode()
+    print(text)
+
+
+def summary_data(recording: Recording) -> dict[str, Any]:
+    """What ``--json`` prints of a recording: its tables as rows, without IR text and graphs."""
+    from .recording import tables
+
+    rows = tables(recording)
+    return {
+        "title": recording.title,
+        "created": recording.created,
+        "made_with": recording.made_with,
+        "backend": recording.backend.name,
+        "entry": recording.entry,
+        "steps": rows.steps(),
+        "rewrites": rows.rewrites(),
+        "subgraphs": rows.subgraphs(),
+        "reasons": rows.reasons(),
+        "separations": rows.separations(),
+        "blockers": rows.blockers() if recording.what_if is not None else None,
+    }
+
+
+def _say(recording: Recording, as_json: bool) -> None:
+    if as_json:
+        _print_json(summary_data(recording))
+    else:
+        from rich.console import Console
+
+        Console().print(recording)
+
+
+def _record(arguments: argparse.Namespace) -> int:
+    from . import models
+    from .flow.record import record
+
+    module = models.load(arguments.model, shapes=dict(arguments.shape) or None)
+    switches = dict.fromkeys(arguments.off, False) | dict.fromkeys(arguments.on, True)
+    recording = record(
+        module,
+        arguments.backend,
+        entry=arguments.entry,
+        rules=switches or None,
+        prepare=not arguments.no_prepare,
+        prune=not arguments.no_prune,
+        verify=arguments.verify,
+        title=arguments.title or Path(arguments.model).stem,
+    )
+    if arguments.blockers:
+        recording.blockers()
+    path = recording.save(arguments.output or Path(Path(arguments.model).stem + ".byocviz"))
+    _say(recording, arguments.json)
+    print(f"Saved {path}", file=sys.stderr)
+    return 1 if recording.failed else 0
+
+
+def _show(arguments: argparse.Namespace) -> int:
+    from .recording import load
+
+    recording = load(arguments.recording)
+    if arguments.function and not arguments.step:
+        raise ByocvizError("--function needs --step.", "byocviz show FILE --step merge --function main")
+    if arguments.step:
+        return _show_step(recording, arguments)
+    _say(recording, arguments.json)
+    return 0
+
+
+def _show_step(recording: Recording, arguments: argparse.Namespace) -> int:
+    from .recording.printable import printable
+
+    step = recording.step(arguments.step)
+    functions = [f for f in step.functions if arguments.function in (None, f.name)]
+    if arguments.function and not functions:
+        raise ByocvizError(
+            f"The step {step.name!r} has no function {arguments.function!r}.",
+            "Its functions: " + ", ".join(f.name for f in step.functions[:50]),
+        )
+    if arguments.json:
+        _print_json({"step": step, "texts": {f.name: recording.texts[f.text] for f in functions}})
+        return 0
+    for function in functions:
+        lines = recording.texts[function.text].splitlines()
+        print("\n".join(printable(line, limit=100_000) for line in lines), end="\n\n")
+    return 0
+
+
+def _demo(arguments: argparse.Namespace) -> int:
+    from .demo import demo
+
+    found = demo(arguments.output, verify=arguments.verify)
+    if arguments.json:
+        _print_json({**summary_data(found.recording), "demo": found.figures})
+    else:
+        from rich.console import Console
+
+        console = Console()
+        console.print(found.recording)
+        console.print(found.text(), highlight=False, markup=False)
+    print(f"Saved {found.path}", file=sys.stderr)
+    return 1 if found.recording.failed else 0
+
+
+def _doctor(arguments: argparse.Namespace) -> int:
+    from .doctor import examine
+
+    findings = examine()
+    if arguments.json:
+        _print_json(findings)
+    else:
+        width = max(len(f.name) for f in findings)
+        for finding in findings:
+            print(f"{finding.state:7} {finding.name:{width}}  {finding.value}")
+            if finding.mend and finding.state != "ok":
+                print(f"{'':8}{'':{width}}  -> {finding.mend}")
+    return 1 if any(f.state == "broken" for f in findings) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,92 @@
+"""The bundled SSD through the flow: what TVM's own table makes of it, and what it could."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .recording import Recording, Step
+
+CONV = "relax.nn.conv2d"
+
+
+@dataclass
+class Demo:
+    """What the demo found. ``figures`` are all read off the two recordings."""
+
+    recording: Recording
+    path: Path
+    figures: dict[str, Any] = field(default_factory=dict)
+
+    def text(self) -> str:
+        """The figures in sentences."""
+        f = self.figures
+        left = ", ".join(f"{n} x {name}" for name, n in f["operators_on_tvm"].items()) or "nothing"
+        lines = [
+            f"{f['operators_imported']} operators at import, {f['conv2d']} of them conv2d.",
+            f"As imported, TVM's own table gives {f['subgraphs_as_imported']} subgraphs; "
+            f"partition_for_tensorrt itself gives {f['subgraphs_partition_for_tensorrt']}.",
+            f"Prepared and pruned: {f['subgraphs']} subgraph{'s' * (f['subgraphs'] != 1)}, "
+            f"{f['conv2d_offloaded']} of {f['conv2d']} conv2d offloaded to TensorRT; "
+            f"on TVM: {left}.",
+        ]
+        if f["kept_apart_by"]:
+            lines.append("What keeps the subgraphs apart:")
+            lines += [f"  {text}" for text in f["kept_apart_by"]]
+        return "\n".join(lines)
+
+
+def demo(output: Path, *, verify: bool = False) -> Demo:
+    """Record the bundled SSD with TensorRT's table and save the recording to ``output``.
+
+    Nothing runs on TensorRT here: this shows where each operator would run.
+    """
+    from .flow.record import record
+    from .models import ssd
+
+    module = ssd.load()
+    raw = record(module, prepare=False, prune=False, title="SSD as imported")
+    recording = record(module, verify=verify, title="SSDLite MobileNetV2 (COCO)")
+    path = recording.save(output)
+    last = recording.last
+    figures = {
+        "operators_imported": recording.step("import").profile.total,
+        "conv2d": recording.step("import").profile.ops.get(CONV, 0),
+        "subgraphs_as_imported": raw.last.profile.subgraphs,
+        "subgraphs_partition_for_tensorrt": _partitioned(module),
+        "subgraphs": last.profile.subgraphs,
+        "conv2d_offloaded": sum(s.ops.get(CONV, 0) for s in last.subgraphs),
+        "operators_on_tvm": _on_tvm(recording, last),
+        "kept_apart_by": [s.text for s in last.separations],
+    }
+    return Demo(recording, path, figures)
+
+
+def _on_tvm(recording: Recording, step: Step) -> dict[str, int]:
+    names: dict[str, int] = {}
+    for identity, place in step.places.items():
+        operator = recording.ops[identity]
+        if place.on == "tvm" and operator.kind == "operator":
+            names[operator.name] = names.get(operator.name, 0) + 1
+    return names
+
+
+def _partitioned(module: Any) -> int:
+    """Subgraphs (calls of external functions) that TVM's own entry point makes."""
+    from tvm import relax
+    from tvm.ir import GlobalVar
+    from tvm.relax.backend.contrib.tensorrt import partition_for_tensorrt
+
+    partitioned = partition_for_tensorrt(module)
+    count = 0
+
+    def visit(expr: Any) -> None:
+        nonlocal count
+        if isinstance(expr, relax.Call) and isinstance(expr.op, GlobalVar):
+            attrs = partitioned[expr.op].attrs
+            count += bool(attrs) and "Codegen" in attrs
+
+    relax.analysis.post_order_visit(partitioned["main"], visit)
+    return count

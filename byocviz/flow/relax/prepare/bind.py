@@ -1,0 +1,122 @@
+"""Weights that stand among the entry's parameters become constants: TVM's BindParams."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import relax
+
+from byocviz.errors import ModuleError
+from byocviz.flow.relax import surgery as s
+from byocviz.flow.relax.compat import attribute
+from byocviz.flow.relax.prepare.context import PrepareContext, RewriteSpec
+
+_ATTRIBUTE = "params"
+"""Where TVM's importers leave the weights under ``keep_params_in_input=True``."""
+
+
+def run(mod: Any, ctx: PrepareContext) -> Any:
+    """See `SPEC`. Raises `ModuleError` for parameters that do not fit the entry function."""
+    found = [(gv, f) for gv, f in s.relax_functions(mod) if gv.name_hint == ctx.entry]
+    if not found:
+        return mod
+    gv, func = found[0]
+    given = ctx.params
+    attached = attribute(func, _ATTRIBUTE)
+    if given is None:
+        given = attached
+    if isinstance(given, Mapping) and len(given) and _is_list(next(iter(given.values()))):
+        given = given.get(ctx.entry)
+    if given is None or not len(given):
+        return mod
+    table = _by_parameter(func, given, ctx.entry)
+    bound = {_key: _fitting(func.params[_key], value) for _key, value in table.items()}
+    if not bound:
+        return mod
+    ctx.count = len(bound)
+    if attached is not None:
+        # The list belongs to parameters that are gone now.
+        mod = s.with_functions(mod, {gv: func.without_attr(_ATTRIBUTE)})
+    # BindParams goes by the symbol of a public function, by the name of a private one.
+    symbol = attribute(func, "global_symbol")
+    func = mod[gv.name_hint]
+    params = {func.params[at]: tensor for at, tensor in bound.items()}
+    return relax.transform.BindParams(str(symbol or gv.name_hint), params)(mod)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
+
+
+def _by_parameter(func: Any, given: Any, entry: str) -> dict[int, Any]:
+    """The tensors by the place of their parameter."""
+    params = list(func.params)
+    names = [str(p.name) for p in params]
+    if not isinstance(given, Mapping):
+        # A list goes to the last parameters: the inputs come first, and num_input counts them.
+        inputs = attribute(func, "num_input")
+        at = len(params) - len(given) if inputs is None else int(inputs)
+        if at < 0 or len(params) - at != len(given):
+            raise ModuleError(
+                f"{len(given)} parameters were given as a list, but function {entry!r} takes "
+                f"{len(params) - max(at, 0)} after its inputs.",
+                "Give them by name: " + _some(names) + ".",
+            )
+        return dict(enumerate(given, at))
+    table: dict[int, Any] = {}
+    for name, value in given.items():
+        wanted = str(getattr(name, "name", name))
+        places = [i for i, known in enumerate(names) if known == wanted]
+        if isinstance(name, relax.Var):
+            places = [i for i in places if params[i].same_as(name)]
+        if len(places) != 1:
+            raise ModuleError(
+                f"function {entry!r} has {len(places) or 'no'} parameters named {wanted!r}.",
+                "Its parameters: " + _some(names) + ".",
+            )
+        table[places[0]] = value
+    return table
+
+
+def _some(names: Sequence[str], most: int = 12) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def _fitting(param: Any, value: Any) -> Any:
+    """The value as TVM's tensor; it has the parameter's type, or `ModuleError` says how not."""
+    tensor = value if hasattr(value, "numpy") else tvm.runtime.tensor(np.asarray(value))
+    shape, dtype = tuple(int(d) for d in tensor.shape), str(tensor.dtype)
+    wanted = s.dtype_of(param.ty)
+    dims = getattr(param.ty, "shape", None)
+    text = f"parameter {param.name!r} has type {param.ty}; {dtype}{list(shape)} was given."
+    if not isinstance(param.ty, relax.TensorType):
+        raise ModuleError(text, "Only tensors can be bound; leave this one out.")
+    if wanted and wanted != dtype:
+        raise ModuleError(text, f"Convert it to {wanted}.")
+    rank = int(param.ty.ndim)
+    fits = rank in (-1, len(shape)) and (
+        not isinstance(dims, relax.ShapeExpr)
+        or all(
+            int(dim.value) == size
+            for dim, size in zip(dims.values, shape, strict=True)
+            if isinstance(dim, tvm.tirx.IntImm)
+        )
+    )
+    if not fits:
+        raise ModuleError(text, "Give the tensor that belongs to it, in its layout.")
+    return tensor
+
+
+SPEC = RewriteSpec(
+    name="bind-parameters",
+    text="Weights become constants in the entry function, so that rules can see them and backends "
+    "can keep them.",
+    origin="tvm",
+    assumes="The weights do not change between calls.",
+    call='from tvm import relax\nmod = relax.transform.BindParams("main", params)(mod)',
+    run=run,
+)

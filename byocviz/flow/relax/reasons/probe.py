@@ -1,0 +1,231 @@
+"""Finds out what a check objects to, by changing one thing at a time until it says yes.
+
+A rule's check answers with a bare bool. The matched piece is cut out (`fragment`), built alone on
+fresh parameters, and given to the same rule through ``FuseOpsByPattern``, as it is and with one
+facet changed (`facets`). A change after which the rule matches is a cause, shown rather than
+guessed. Where no single one does, the changes that let the check come furthest are kept and the
+search goes on from there; what a set of changes does not need is dropped again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tvm import relax
+
+from ..tag import tag_of
+from .checks import with_check
+from .facets import Change, Facet, facets
+from .fragment import Fragment, cut, key_of
+from .graph import Index
+from .patterns import Rule
+from .trace import Answer
+
+_MOST_PROBES = 700
+_MOST_TOGETHER = 4
+_OTHERS = 3
+"""Further single changes that would do, named beside the first."""
+
+
+@dataclass(frozen=True)
+class Flip:
+    """A facet's change: what it was and what the rule accepts."""
+
+    facet: Facet
+    accepted: str
+    change: Change
+
+
+@dataclass
+class Cause:
+    """Why a check refused, as far as probing shows.
+
+    ``flips`` together make the rule match; empty where nothing did. ``alone`` is true where the
+    rule takes the piece as it is, so that only its surroundings can be the cause; ``leaks`` names
+    the variables whose use outside the match makes the difference.
+    """
+
+    flips: list[Flip] = field(default_factory=list)
+    others: list[Flip] = field(default_factory=list)
+    alone: bool = False
+    leaks: tuple[str, ...] = ()
+    where: str = ""
+    condition: str = ""
+    error: str = ""
+    ops: tuple[str, ...] = ()
+    probes: int = 0
+
+
+class Prober:
+    """Probes each kind of refused match once."""
+
+    def __init__(self, index: Index) -> None:
+        self.index = index
+        self.kinds: dict[tuple[Any, ...], Cause] = {}
+        self._in_place: dict[tuple[int, int], Answer] = {}
+
+    def cause(self, rule: Rule, call: Any) -> Cause:
+        """The cause of a refusal of the rule's match whose last call is ``call``."""
+        fragment = cut(self.index, rule, call)
+        if fragment is None:
+            answer = self._ask_in_place(rule, call)
+            return Cause(where=answer.where(), condition=answer.condition(), error=answer.error)
+        key = key_of(fragment, rule.index)
+        known = self.kinds.get(key)
+        if known is None:
+            known = self.kinds[key] = _Search(rule, fragment).run()
+            if known.alone:
+                answer = self._ask_in_place(rule, call)
+                known.where, known.condition = answer.where(), answer.condition()
+                known.error = answer.error
+        return known
+
+    def _ask_in_place(self, rule: Rule, call: Any) -> Answer:
+        """Ask the check in the module itself, about the one match; nothing is taken."""
+        answer = Answer()
+        tag = tag_of(call)
+
+        def ask(context: Any) -> bool:
+            if tag_of(context.matched_expr) == tag:
+                answer.watch(rule.check, context)
+            return False
+
+        relax.transform.FuseOpsByPattern([with_check(rule.fusion, ask)])(self.index.module)
+        return answer
+
+
+class _Search:
+    def __init__(self, rule: Rule, fragment: Fragment) -> None:
+        self.rule = rule
+        self.fragment = fragment
+        self.probes = 0
+
+    def run(self) -> Cause:
+        base = self._ask(self.fragment)
+        ops = tuple(str(getattr(s.op, "name", "")) for s in self.fragment.steps if s.kind == "call")
+        if base is None:
+            return Cause(ops=ops)
+        cause = Cause(
+            where=base.where(), condition=base.condition(), error=base.error, ops=ops
+        )
+        if base.accepted:
+            cause.alone = True
+            leaking = self.fragment.leaking
+            together = self._ask(self.fragment, leak=True) if leaking else None
+            if together is not None and not together.accepted:
+                cause.leaks = tuple(self.fragment.steps[number].name for number in leaking)
+            return cause
+        flips, others = self._climb(base)
+        cause.flips, cause.others, cause.probes = self._fewest(flips), others, self.probes
+        return cause
+
+    def _climb(self, base: Answer) -> tuple[list[Flip], list[Flip]]:
+        held: list[Flip] = []
+        here, answer = self.fragment, base
+        while len(held) < _MOST_TOGETHER and self.probes < _MOST_PROBES:
+            found: list[Flip] = []
+            further: tuple[tuple[int, int], Flip, Fragment, Answer] | None = None
+            # Values that a deeper line mentions come to light only once the check gets there.
+            for facet in self._ranked(here, answer, held):
+                for text, change in facet.options:
+                    if self.probes >= _MOST_PROBES:
+                        break
+                    made = _apply(change, here)
+                    said = self._ask(made) if made is not None else None
+                    if made is None or said is None:
+                        continue
+                    flip = Flip(facet, text, change)
+                    if said.accepted:
+                        found.append(flip)
+                        break
+                    if said.further_than(answer) and (
+                        further is None or said.progress() > further[0]
+                    ):
+                        further = said.progress(), flip, made, said
+                if len(found) > _OTHERS:
+                    break
+            if found:
+                return [*held, found[0]], found[1:] if not held else []
+            if further is None:
+                return (self._pair(base), []) if not held else ([], [])
+            _, flip, here, answer = further
+            held.append(flip)
+        return [], []
+
+    def _ranked(self, here: Fragment, answer: Answer, held: list[Flip]) -> list[Facet]:
+        """Facets that the refusing condition speaks of first, of those the ones whose present
+        value it does not mention: that one is asked for, the others are not."""
+        text = answer.condition()
+        done = {flip.facet.label for flip in held}
+
+        def rank(facet: Facet) -> tuple[bool, bool]:
+            spoken = any(word in text for word in facet.words)
+            quoted = f"'{facet.seen}'" in text
+            return (not spoken, quoted)
+
+        found = [f for f in facets(here, answer.words) if f.label not in done]
+        return sorted(found, key=rank)
+
+    def _pair(self, base: Answer) -> list[Flip]:
+        """Two changes that only together make the rule match, where the check shows no progress."""
+        options = [
+            Flip(facet, text, change)
+            for facet in self._ranked(self.fragment, base, [])
+            for text, change in facet.options[:3]
+        ]
+        for number, first in enumerate(options):
+            once = _apply(first.change, self.fragment)
+            if once is None:
+                continue
+            for second in options[number + 1 :]:
+                if self.probes >= _MOST_PROBES:
+                    return []
+                if second.facet.label == first.facet.label:
+                    continue
+                twice = _apply(second.change, once)
+                said = self._ask(twice) if twice is not None else None
+                if said is not None and said.accepted:
+                    return [first, second]
+        return []
+
+    def _fewest(self, flips: list[Flip]) -> list[Flip]:
+        """Drop what the rule does not need."""
+        kept = list(flips)
+        for flip in flips[:-1]:
+            fewer = [f for f in kept if f is not flip]
+            made: Fragment | None = self.fragment
+            for other in fewer:
+                made = _apply(other.change, made) if made is not None else None
+            said = self._ask(made) if made is not None else None
+            if said is not None and said.accepted:
+                kept = fewer
+        return kept
+
+    def _ask(self, fragment: Fragment, leak: bool = False) -> Answer | None:
+        """What the rule says of a fragment; None where TVM cannot build it or finds no match."""
+        self.probes += 1
+        try:
+            module = fragment.build(leak)
+        except Exception:  # an attribute's value or a shape that the operator does not allow
+            return None
+        answer = Answer()
+        last = len(fragment.steps) - 1
+
+        def ask(context: Any) -> bool:
+            if tag_of(context.matched_expr) == last:
+                answer.watch(self.rule.check, context)
+            return False
+
+        try:
+            relax.transform.FuseOpsByPattern([with_check(self.rule.fusion, ask)])(module)
+        except Exception:
+            return None
+        return answer if answer.asked else None
+
+
+def _apply(change: Change, fragment: Fragment) -> Fragment | None:
+    try:
+        return change(fragment)
+    except Exception:  # a value that the attribute cannot hold
+        return None

@@ -1,0 +1,269 @@
+"""Reasons in words: what each code says and how it is mended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ....recording.schema import Reason
+from .graph import Def
+from .matcher import Mismatch, Near
+from .patterns import Rule
+from .probe import Cause, Flip
+
+_DATAFLOW = "relax.transform.ConvertToDataflow(min_size=1)"
+
+
+def no_rule(of: Def, prefix: str) -> Reason:
+    args = ", ".join(["wildcard()"] * len(of.args))
+    short = of.op.removeprefix("relax.")
+    return Reason(
+        "no-rule",
+        f"No enabled rule's pattern names {of.op}.",
+        f'Add a rule, as ("{prefix}.{short}", is_op("{of.op}")({args})), where the backend can '
+        f"run it; blockers() says what that would gain.",
+        evidence={"operator": of.op},
+    )
+
+
+def function_call(of: Def, callee: str) -> Reason:
+    return Reason(
+        "no-rule",
+        f"This calls {callee}. No enabled rule's pattern names it; its operators have reasons of "
+        f"their own.",
+        "Inline the function (relax.transform.InlinePrivateFunctions) where its operators should "
+        "join the caller's.",
+        evidence={"callee": callee},
+    )
+
+
+def no_tensor(of: Def, result: str, prefix: str) -> Reason:
+    return Reason(
+        "no-tensor",
+        f"{of.op} gives no tensor but {result}; no rule names it.",
+        "Nothing to offload: TVM's virtual machine does it. With fixed shapes "
+        "(relax.transform.BindSymbolicVars) it folds away.",
+        evidence={"result": result, "backend": prefix},
+    )
+
+
+def rule_off(rule: Rule, ops: Sequence[str], plain: bool) -> Reason:
+    mend = f"Switch the rule {rule.name} on."
+    evidence = {"match": ", ".join(ops)}
+    if plain:
+        mend += f" The operator is in no dataflow block either: {_DATAFLOW}(mod)."
+        evidence["dataflow"] = "no"
+    return Reason(
+        "rule-off",
+        f"The rule {rule.name} would take it and is switched off.",
+        mend,
+        rule.name,
+        evidence,
+    )
+
+
+def not_in_dataflow(of: Def, near: Near) -> Reason:
+    block = of.block
+    where = f"{block.inside} of function {block.function}" if block.inside else ""
+    where = where or f"function {block.function}"
+    text = (
+        f"The rule {near.rule.name} matches, but {of.name} lies in a plain binding block "
+        f"({where}); FuseOpsByPattern works in dataflow blocks only."
+    )
+    if block.dataflow and near.root is not None:
+        text = (
+            f"The rule {near.rule.name} matches, but its last call {near.root.name} lies in a "
+            f"plain binding block; FuseOpsByPattern works in dataflow blocks only."
+        )
+    return Reason(
+        "not-in-dataflow",
+        text,
+        f"Run {_DATAFLOW}(mod) first (the prepare step does).",
+        near.rule.name,
+        {"block": "plain", "function": block.function},
+    )
+
+
+def primitive(of: Def, near: Near) -> Reason:
+    name = of.block.function
+    return Reason(
+        "other-form",
+        f"The rule {near.rule.name} matches, but function {name} has the attribute Primitive, and "
+        f"FuseOpsByPattern passes such functions by.",
+        f"Record the module before the pass that made {name} a composite or fused function.",
+        near.rule.name,
+        {"function": name, "attribute": "Primitive"},
+    )
+
+
+def lost(near: Near, taken: Iterable[tuple[Def, str]]) -> Reason:
+    """The rule matches by itself; another match took part of it first."""
+    rule = near.rule.name
+    parts = list(taken)
+    if not parts:
+        return Reason(
+            "other-form",
+            f"The rule {rule} matches by itself, yet the pass did not take it, and none of its "
+            f"operators is in another match.",
+            f"Run FuseOpsByPattern with {rule} alone to see whether it takes the operator.",
+            rule,
+            {"matches": "by itself"},
+        )
+    said = [f"{d.op} ({d.name})" + (f" by {owner}" if owner else "") for d, owner in parts]
+    owners = list(dict.fromkeys(owner for _, owner in parts if owner))
+    other = " and ".join(owners) or "a rule before it"
+    same = owners == [rule]
+    text = f"The rule {rule} matches by itself, but part of it was taken first: {'; '.join(said)}."
+    mend = (
+        f"The matches of {rule} overlap and the first in the code wins; a rule for this operator "
+        f"alone takes what is left over."
+        if same
+        else f"Put {rule} before {other}, or switch {other} off."
+    )
+    return Reason(
+        "other-form", text, mend, rule,
+        {"matches": "by itself", "taken": "; ".join(said), "by": other},
+    )  # fmt: skip
+
+
+def other_form(near: Near) -> Reason:
+    first = near.why[0]
+    rule = near.rule.name
+    text = f"Rule {rule} {first.text()}."
+    if len(near.why) > 1:
+        text += " Also: it " + "; it ".join(m.text() for m in near.why[1:4]) + "."
+    evidence = {"wants": first.wanted, "found": first.found, "at": first.place}
+    for number, more in enumerate(near.why[1:4], 2):
+        evidence[f"{number}"] = more.text()
+    return Reason("other-form", text, _mend(first, rule), rule, evidence)
+
+
+def _mend(first: Mismatch, rule: str) -> str:
+    kind = first.kind
+    if kind == "constant":
+        return (
+            "Bind the parameters so that they are constants "
+            "(relax.transform.BindParams, or record(params=...)); fold what computes them "
+            "(relax.transform.FoldConstant)."
+        )
+    if kind == "count":
+        return (
+            f"Add a form of {rule} with {first.found} arguments, or give the pattern "
+            "varg_default_wildcard=True."
+        )
+    if kind == "user":
+        return (
+            f"Where {first.wanted} should follow, bring it there; otherwise add a rule that ends "
+            f"with {first.place.partition(' (')[0]}."
+        )
+    if kind == "attr":
+        return f"Export the model with {first.wanted}, or add a form of {rule} without has_attr."
+    if kind == "dtype":
+        return (
+            f"Bring it to {first.wanted} (relax.transform.ToMixedPrecision, or a cast in the "
+            f"model), or add a form of {rule} for {first.found}."
+        )
+    if kind == "shape":
+        return f"Fix the shape in the model, or add a form of {rule} without has_shape."
+    return f"Add a form of {rule} for what stands there: {first.found}."
+
+
+def refused(rule: Rule, of: Def, cause: Cause, error: str) -> Reason:
+    """The check refused; ``cause`` says why as far as probing shows."""
+    what = rule.name
+    evidence: dict[str, str] = {}
+    error = error or cause.error
+    if cause.flips:
+        seen = " with ".join(_seen(flip) for flip in cause.flips)
+        accepted = " and ".join(_accepted(f, len(cause.flips) > 1) for f in cause.flips)
+        text = f"{what} refuses {seen}; with {accepted} it matches."
+        for flip in cause.flips:
+            evidence[flip.facet.label] = flip.facet.seen
+        evidence["accepted"] = (
+            cause.flips[0].accepted
+            if len(cause.flips) == 1
+            else ", ".join(f"{f.facet.label}={f.accepted}" for f in cause.flips)
+        )
+        if cause.others:
+            evidence["or"] = "; ".join(f"{f.facet.label}={f.accepted}" for f in cause.others)
+        mend = " ".join(dict.fromkeys(_mend_flip(flip) for flip in cause.flips))
+    elif cause.leaks:
+        names = ", ".join(f"%{name}" for name in cause.leaks)
+        text = (
+            f"{what} takes this by itself; here its check refuses because {names}, inside the "
+            f"match, is also used outside it."
+        )
+        evidence["used outside"] = names
+        mend = (
+            f"Remove the use of {names} outside the match (compute it twice, or drop the output), "
+            f"or add a rule that ends there."
+        )
+    elif cause.alone:
+        text = (
+            f"{what} takes this by itself; its check refuses it in these surroundings and does "
+            f"not say what in them."
+        )
+        evidence["alone"] = "accepted"
+        mend = f"See the check at {cause.where}." if cause.where else "See the rule's check."
+    else:
+        text = (
+            f"The check of {what} refuses; no change of its attributes, dtypes, shapes or "
+            f"constants, alone or together, was found that lets it match."
+        )
+        mend = f"See the check at {cause.where}." if cause.where else "See the rule's check."
+    if error:
+        text = f"The check of {what} raised {error}; " + text[0].lower() + text[1:]
+        evidence["raised"] = error
+    if cause.where:
+        evidence["check"] = cause.where
+    if cause.condition:
+        evidence["refused at"] = cause.condition
+    return Reason("check-refused", text, mend, what, evidence)
+
+
+def _seen(flip: Flip) -> str:
+    facet = flip.facet
+    if facet.kind == "symbolic":
+        return facet.label if facet.seen == "symbolic" else f"{facet.label}, {facet.seen}"
+    if facet.kind in ("constant", "variable"):
+        return f"{facet.label} as {facet.seen}"
+    if facet.kind == "attr":
+        return f"{facet.label.removeprefix('attr ')} {facet.seen!r}"
+    return facet.label if facet.seen in facet.label else f"{facet.label} {facet.seen}"
+
+
+def _accepted(flip: Flip, named: bool) -> str:
+    facet = flip.facet
+    if facet.kind == "attr":
+        short = facet.label.removeprefix("attr ")
+        return f"{short} {flip.accepted!r}" if named else repr(flip.accepted)
+    if facet.kind == "symbolic" and flip.accepted == "numbers":
+        return "numbers in their place"
+    return f"{facet.label} {flip.accepted}" if named else flip.accepted
+
+
+def _mend_flip(flip: Flip) -> str:
+    facet = flip.facet
+    name = facet.label
+    if facet.kind == "attr" and "layout" in name:
+        return (
+            f"Bring it to layout {flip.accepted}: export the model that way, or "
+            f"relax.transform.ConvertLayout where convolutions carry the layout."
+        )
+    if facet.kind == "attr":
+        return f"Export the model with {name.removeprefix('attr ')}={flip.accepted!r}."
+    if facet.kind == "dtype":
+        return (
+            f"Bring it to {flip.accepted}: a cast in the model (relax.op.astype), or "
+            f"relax.transform.ToMixedPrecision."
+        )
+    if facet.kind == "symbolic":
+        if facet.seen == "a variable":
+            return "Give the shape as numbers in the call: fix the input shapes at import."
+        return "Fix the shapes: relax.transform.BindSymbolicVars({name: number}), or at import."
+    if facet.kind == "constant":
+        return "Bind the parameters so that it is a constant: relax.transform.BindParams."
+    if facet.kind == "variable":
+        return "Leave it a parameter: do not bind it."
+    if facet.kind in ("shape", "rank"):
+        return f"Change the model so that {name} is {flip.accepted}, padding or reshaping round it."
+    return f"Change the model so that {name} is {flip.accepted}."

@@ -1,0 +1,202 @@
+"""Compile the module of any step for the CPU, run it, and compare two runs.
+
+A step's module can hold functions marked for a backend (``Codegen``), composite functions
+(``Composite``) and local functions inside them. None of that changes what is computed, so they
+are compiled here as the plain Relax functions that they are: no backend is looked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import relax
+
+from byocviz.errors import ModuleError
+from byocviz.flow.relax.inputs import entry_function, ordered_inputs, seeded_inputs
+from byocviz.flow.relax.macs import visit_tir
+
+__all__ = [
+    "compile_module",
+    "entry_function",
+    "max_difference",
+    "plain_module",
+    "run_module",
+    "seeded_inputs",
+]
+
+_MARKS = ("Codegen", "Composite", "Primitive")
+
+# TVM's default lowering without StaticPlanBlockMemory: it lets the two branches of an If share
+# storage that only one of them allocates, and the other then crashes (seen in 0.26 and 0.27).
+_LOWERING = (
+    "LegalizeOps",
+    "RewriteDataflowReshape",
+    "ToNonDataflow",
+    "RemovePurityChecking",
+    "CallTIRRewrite",
+    "LowerAllocTensor",
+    "KillAfterLastUse",
+    "LowerRuntimeBuiltin",
+    "ComputePrimValue",
+    "VMShapeLower",
+    "AttachGlobalSymbol",
+)
+
+
+def plain_module(mod: tvm.IRModule, entry: str = "main") -> tvm.IRModule:
+    """``mod`` as ordinary functions: what ``entry`` reaches, local functions lifted, no marks.
+
+    The attributes ``Codegen``, ``Composite`` and ``Primitive`` are dropped and every Relax
+    function gets a ``global_symbol``, without which the virtual machine does not find it.
+    """
+    entry_function(mod, entry)
+    mod = relax.transform.LambdaLift()(_reachable(mod, entry))
+    out = {}
+    for gvar, func in mod.functions_items():
+        if isinstance(func, relax.Function):
+            for mark in _MARKS:
+                if func.attrs and mark in func.attrs:
+                    func = func.without_attr(mark)
+            func = func.with_attr("global_symbol", gvar.name_hint)
+        out[gvar] = func
+    return tvm.IRModule(out, attrs=mod.attrs, global_infos=mod.global_infos)
+
+
+def _reachable(mod: tvm.IRModule, entry: str) -> tvm.IRModule:
+    todo = [mod.get_global_var(entry)]
+    kept: dict[Any, Any] = {}
+
+    def visit(expr: Any) -> None:
+        if isinstance(expr, tvm.ir.GlobalVar):
+            todo.append(expr)
+
+    while todo:
+        gvar = todo.pop()
+        if gvar in kept or gvar not in mod.functions:
+            continue
+        func = kept[gvar] = mod[gvar]
+        if isinstance(func, relax.Function):
+            relax.analysis.post_order_visit(func, visit)
+        elif isinstance(func, tvm.tirx.PrimFunc):
+            visit_tir(func.body, lambda node: visit(getattr(node, "op", None)))
+    return tvm.IRModule(kept, attrs=mod.attrs, global_infos=mod.global_infos)
+
+
+def _target(target: Any) -> tvm.target.Target:
+    if isinstance(target, tvm.target.Target):
+        return target
+    if target is None:
+        if not tvm.runtime.enabled("llvm"):
+            raise ModuleError(
+                "this TVM was built without LLVM, so nothing can be compiled for the CPU.",
+                "Use verify=False, or a TVM with LLVM (the apache-tvm wheel has it).",
+            )
+        # A step is compiled to run once: at level 1 the SSD compiles in two thirds of the time
+        # and runs as fast.
+        return tvm.target.Target({"kind": "llvm", "opt-level": 1})
+    return tvm.target.Target(target)
+
+
+def compile_module(mod: tvm.IRModule, entry: str = "main", *, target: Any = None) -> Any:
+    """A `tvm.relax.VMExecutable` of ``entry`` for the CPU (or ``target``).
+
+    ``target`` is a `tvm.target.Target`, a name (``"llvm"``) or a dictionary; strings with
+    options are not read by TVM any more.
+    """
+    goal = _target(target)
+    configs = set(tvm.transform.PassContext.list_configs())
+    # Types are checked before the call; the checks in each TIR function are most of its code.
+    config = {k: True for k in ("tirx.disable_assert", "tir.disable_assert") if k in configs}
+    with tvm.transform.PassContext(opt_level=2, config=config):
+        with goal:
+            lowered = _lower(plain_module(mod, entry))
+        return relax.build(lowered, goal, relax_pipeline=None)
+
+
+def _lower(mod: tvm.IRModule) -> tvm.IRModule:
+    passes = [
+        relax.backend.DispatchSampling(),
+        relax.backend.DispatchSortScan(),
+        *(getattr(relax.transform, name)() for name in _LOWERING),
+    ]
+    lowered: tvm.IRModule = tvm.transform.Sequential(passes)(mod)
+    return lowered
+
+
+def run_module(
+    mod: tvm.IRModule, entry: str, inputs: Mapping[str, Any] | Sequence[Any], *, target: Any = None
+) -> list[np.ndarray]:
+    """Run ``entry`` of a module of any step on the CPU.
+
+    ``inputs`` holds a value for each parameter: by name, or in order. Tensors are NumPy arrays
+    of the very dtype and shape that the parameter's type states; a symbolic dimension takes the
+    size that is given, the same wherever the symbol stands. Shapes are tuples of int, tuples are
+    sequences.
+
+    Returns the outputs in order, nested tuples flattened; a shape becomes int64[rank], a scalar
+    an array of rank 0. Raises `ModuleError` where the entry or an input does not fit, and what
+    TVM raises where the module cannot be compiled or run.
+    """
+    values = ordered_inputs(entry_function(mod, entry), entry, inputs)
+    machine = relax.VirtualMachine(compile_module(mod, entry, target=target), tvm.cpu())
+    return list(_flat(machine[entry](*values)))
+
+
+def _flat(value: Any) -> Iterator[np.ndarray]:
+    if hasattr(value, "numpy"):
+        yield value.numpy()
+    elif isinstance(value, tvm.runtime.ShapeTuple):
+        yield np.array([int(v) for v in value], dtype="int64")
+    elif value is None or isinstance(value, (bool, int, float, np.generic)):
+        if value is not None:
+            yield np.asarray(value)
+    elif isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
+        for field in value:
+            yield from _flat(field)
+    else:
+        raise ModuleError(
+            f"an output is a {type(value).__name__}, which cannot be compared.",
+            "Let the entry function return tensors, shapes, scalars or tuples of them.",
+        )
+
+
+def max_difference(a: Sequence[np.ndarray], b: Sequence[np.ndarray]) -> float:
+    """The largest absolute difference between two lists of outputs, element by element.
+
+    Integers and booleans are compared exactly. NaN equals NaN at the same place and an infinity
+    equals the same infinity; either against anything else makes the result infinite. No outputs,
+    or empty ones, differ by 0. Raises `ModuleError` where the number of outputs, a shape or a
+    dtype differs.
+    """
+    if len(a) != len(b):
+        raise ModuleError(
+            f"{len(a)} outputs against {len(b)}.", "Compare runs of the same entry function."
+        )
+    worst = 0.0
+    for index, (left, right) in enumerate(zip(a, b, strict=True)):
+        if left.shape != right.shape or left.dtype != right.dtype:
+            raise ModuleError(
+                f"output {index} is {left.dtype}{list(left.shape)} in one run and "
+                f"{right.dtype}{list(right.shape)} in the other.",
+                "Outputs of another size or dtype have no difference; look at the step's IR.",
+            )
+        worst = max(worst, _difference(left, right))
+    return worst
+
+
+def _difference(left: np.ndarray, right: np.ndarray) -> float:
+    if left.size == 0:
+        return 0.0
+    if left.dtype.kind in "biu":
+        # Python integers: 64-bit differences overflow in any NumPy integer type.
+        different = left != right
+        pairs = zip(left[different].tolist(), right[different].tolist(), strict=True)
+        return float(max((abs(int(p) - int(q)) for p, q in pairs), default=0))
+    x, y = left.astype("float64"), right.astype("float64")
+    same = (x == y) | (np.isnan(x) & np.isnan(y))
+    with np.errstate(invalid="ignore"):
+        gap = np.where(same, 0.0, np.abs(x - y))
+    return float(np.where(np.isnan(gap), np.inf, gap).max())
