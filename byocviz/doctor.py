@@ -34,7 +34,7 @@ def examine() -> list[Finding]:
     for package, module, extra, use in (
         ("onnx", "onnx", "relax", "to import ONNX models"),
         ("onnxruntime", "onnxruntime", "relax", "to run ONNX models on the CPU"),
-        ("onnxsim", "onnxsim", "relax", "to simplify ONNX models before the import"),
+        ("onnxslim", "onnxslim", "relax", "to simplify ONNX models before the import"),
         ("torch", "torch", "torch", "to import PyTorch programs"),
         ("tflite", "tflite", "tflite", "to import TFLite models"),
         ("pandas", "pandas", "tables", "for tables as data frames"),

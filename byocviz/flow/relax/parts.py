@@ -17,6 +17,7 @@ from tvm.ir import GlobalVar
 
 from .compat import attribute
 from .inline import rebind, substitute
+from .standins import StandIns, stub, typed
 
 CALL = "from tvm import relax\nmod = relax.transform.MergeCompositeFunctions()(mod)"
 CALL_IN_PARTS = (
@@ -28,7 +29,16 @@ CALL_IN_PARTS = (
 def merge(module: tvm.IRModule) -> tuple[tvm.IRModule, str]:
     """The module with the composite functions merged into external ones, and the call's text."""
     if is_plain(module):
-        return relax.transform.MergeCompositeFunctions()(module), CALL
+        try:
+            return relax.transform.MergeCompositeFunctions()(module), CALL
+        except Exception:
+            # It has no case for some expressions; parts hold stand-ins for those. Where that
+            # fails too, TVM's own error is the one to tell of.
+            try:
+                return merge_in_parts(module), CALL_IN_PARTS
+            except Exception:
+                pass
+            raise
     return merge_in_parts(module), CALL_IN_PARTS
 
 
@@ -104,7 +114,9 @@ class _Parts:
         if not _has_composites(function, self.module):
             return function
         if not _is_compound(function):
-            body = self._merge(function.params, function.body, function.ret_ty, function.is_pure)
+            # A local function also reads what lies round it.
+            inputs = [*function.params[:], *relax.analysis.free_vars(function)]
+            body = self._merge(inputs, function.body, function.ret_ty, function.is_pure)
         else:
             body = self._sequence(function.body)
         return relax.Function(
@@ -138,11 +150,12 @@ class _Parts:
         return self._sequence(expr) if isinstance(expr, relax.SeqExpr) else expr
 
     def _block(self, block: Any) -> list[Any]:
-        bindings = list(block.bindings)
-        # A local function bound inside the block is out of the pass's reach.
-        if any(isinstance(b.value, relax.Function) for b in bindings) or not any(
-            _calls_composite(b.value, self.module) for b in bindings
-        ):
+        bindings = [
+            rebind(b, b.var, self._function(b.value)) if isinstance(b.value, relax.Function) else b
+            for b in block.bindings[:]
+        ]
+        block = type(block)(bindings, block.span)
+        if not any(_calls_composite(b.value, self.module) for b in bindings):
             return [block]
         outputs = [b.var for b in bindings if not isinstance(b.var, relax.DataflowVar)]
         result = relax.Tuple(outputs)
@@ -177,16 +190,19 @@ class _Parts:
             if var.name_hint == "main":
                 # Calls of the module's own main must not meet the part.
                 continue
-            functions[var] = _stub(function) if _is_own(function) else function
+            functions[var] = stub(function) if _is_own(function) else function
         own_main = next((v for v in self.module.get_global_vars() if v.name_hint == "main"), None)
         back: dict[Any, Any] = {}
         if own_main is not None:
-            stub = _stub(self.module[own_main])
-            aside = _typed(GlobalVar(self._unused("main_of_module")), stub)
-            functions[aside] = stub
+            stand_in = stub(self.module[own_main])
+            aside = typed(GlobalVar(self._unused("main_of_module")), stand_in)
+            functions[aside] = stand_in
             main = substitute_function(main, {own_main: aside})
             functions[next(iter(functions))] = main
             back[aside] = own_main
+        away = StandIns(self._unused)
+        functions[next(iter(functions))] = away.put(main)
+        functions.update(away.functions)
         part = relax.transform.Normalize()(tvm.IRModule(functions))
         part = relax.transform.MergeCompositeFunctions()(part)
         for var, function in part.functions.items():
@@ -197,10 +213,10 @@ class _Parts:
                     function = function.with_attr("global_symbol", name)
                 new = var
                 if name != var.name_hint:
-                    new = _typed(GlobalVar(name), function)
+                    new = typed(GlobalVar(name), function)
                     back[var] = new
                 self.external[new] = function
-        return substitute(part["main"].body, back)
+        return substitute(away.take(part["main"].body), back)
 
     def _unused(self, name: str) -> str:
         candidate, count = name, 0
@@ -208,12 +224,6 @@ class _Parts:
             count += 1
             candidate = f"{name}_{count}"
         return candidate
-
-
-def _typed(var: Any, function: Any) -> Any:
-    """The global variable with the function's type, which the calls of it are checked against."""
-    relax.expr._update_type(var, function.ty)
-    return var
 
 
 def substitute_function(function: Any, by: dict[Any, Any]) -> Any:
@@ -225,13 +235,3 @@ def substitute_function(function: Any, by: dict[Any, Any]) -> Any:
         function.attrs,
         function.span,
     )
-
-
-def _stub(function: Any) -> Any:
-    """A function of the same type that holds nothing to merge."""
-    body = relax.Call(
-        relax.ExternFunc("byocviz.stub"), list(function.params), ty_args=[function.ret_ty]
-    )
-    return relax.Function(
-        function.params, body, function.ret_ty, False
-    ).with_attr("global_symbol", "byocviz_stub")

@@ -23,10 +23,18 @@ from .tag import tag_of
 CALL_INTO = {"relax.call_tir", "relax.call_tir_inplace", "relax.call_dps_packed"}
 
 
-def read_module(module: tvm.IRModule, entry: str, *, outlined: bool = False) -> list[Reading]:
+def read_module(
+    module: tvm.IRModule,
+    entry: str,
+    *,
+    outlined: bool = False,
+    uncalled: frozenset[str] | None = None,
+) -> list[Reading]:
     """Read every Relax function that is not drawn inside another, the entry first.
 
     ``outlined`` draws external functions by themselves and their calls as single nodes.
+    ``uncalled`` names the composite and external functions that are read even if nothing calls
+    them: those that were given. A pass's own leftovers are dead code. None reads them all.
     """
     functions = {
         plain(var.name_hint): function
@@ -40,11 +48,12 @@ def read_module(module: tvm.IRModule, entry: str, *, outlined: bool = False) -> 
     }
     reader = _Reader(functions, boxed, outlined)
     own = sorted((n for n in functions if n not in boxed), key=lambda n: (n != entry, n))
-    if outlined:
-        own += sorted(n for n in boxed if attribute(functions[n], "Codegen"))
     readings = [reader.read(name) for name in own]
-    # A composite function that nobody calls is still part of the module.
-    readings += [reader.read(name) for name in sorted(boxed - reader.drawn - set(own))]
+    if outlined:
+        called = {site.function for reading in readings for site in reading.sites}
+        readings += [reader.read(name) for name in sorted(called)]
+    left = boxed - reader.drawn
+    readings += [reader.read(n) for n in sorted(left) if uncalled is None or n in uncalled]
     return readings
 
 

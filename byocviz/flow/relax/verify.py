@@ -8,10 +8,12 @@ are compiled here as the plain Relax functions that they are: no backend is look
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import tvm
+import tvm_ffi
 from tvm import relax
 
 from byocviz.errors import ModuleError
@@ -29,10 +31,10 @@ __all__ = [
 
 _MARKS = ("Codegen", "Composite", "Primitive")
 
-# TVM's default lowering without StaticPlanBlockMemory: it lets the two branches of an If share
+# TVM's default lowering after LegalizeOps, without StaticPlanBlockMemory: it lets the two branches of an If share
 # storage that only one of them allocates, and the other then crashes (seen in 0.26 and 0.27).
 _LOWERING = (
-    "LegalizeOps",
+    "NormalizeGlobalVar",
     "RewriteDataflowReshape",
     "ToNonDataflow",
     "RemovePurityChecking",
@@ -110,20 +112,109 @@ def compile_module(mod: tvm.IRModule, entry: str = "main", *, target: Any = None
     configs = set(tvm.transform.PassContext.list_configs())
     # Types are checked before the call; the checks in each TIR function are most of its code.
     config = {k: True for k in ("tirx.disable_assert", "tir.disable_assert") if k in configs}
-    with tvm.transform.PassContext(opt_level=2, config=config):
-        with goal:
-            lowered = _lower(plain_module(mod, entry))
+    with goal, tvm.transform.PassContext(opt_level=2, config=config):
+        lowered, libraries = _lower(plain_module(mod, entry), goal)
+        lowered = lowered.with_attr("external_mods", libraries) if libraries else lowered
         return relax.build(lowered, goal, relax_pipeline=None)
 
 
-def _lower(mod: tvm.IRModule) -> tvm.IRModule:
-    passes = [
-        relax.backend.DispatchSampling(),
-        relax.backend.DispatchSortScan(),
-        *(getattr(relax.transform, name)() for name in _LOWERING),
-    ]
-    lowered: tvm.IRModule = tvm.transform.Sequential(passes)(mod)
-    return lowered
+def _lower(mod: tvm.IRModule, target: tvm.target.Target) -> tuple[tvm.IRModule, list[Any]]:
+    """Lower to what the virtual machine runs; kernels that were compiled before are taken out.
+
+    Returns the module and the libraries that hold those kernels.
+    """
+    own = {gvar.name_hint for gvar, func in mod.functions_items()}
+    mod = tvm.transform.Sequential(
+        [
+            relax.backend.DispatchSampling(),
+            relax.backend.DispatchSortScan(),
+            relax.transform.LegalizeOps(),
+        ]
+    )(mod)
+    kernels = _KERNELS.name(mod, own, target)
+    mod = mod.clone()
+    mod.update(tvm.IRModule(kernels))
+    passes = [getattr(relax.transform, name)() for name in _LOWERING]
+    mod = tvm.transform.Sequential(passes)(mod)
+    names = {func.attrs["global_symbol"] for func in kernels.values()}
+    kept, compiled = {}, {}
+    for gvar, func in mod.functions_items():
+        (compiled if gvar.name_hint in names else kept)[gvar] = func
+    return tvm.IRModule(kept, attrs=mod.attrs), _KERNELS.libraries(compiled, target)
+
+
+class _Kernels:
+    """Compiled TIR functions, found again by their structure.
+
+    The steps of one recording differ in how calls are grouped, hardly in the kernels that the
+    calls become; compiling those is nearly all of the time. A kernel is taken from here only
+    where its TIR, its attributes and its target are equal.
+    """
+
+    LIMIT = 4096
+    """Kernels kept; beyond it all are dropped."""
+
+    def __init__(self) -> None:
+        self._names: dict[Any, str] = {}
+        self._libraries: dict[str, Any] = {}
+        self._made = 0
+
+    def name(
+        self, mod: tvm.IRModule, own: set[str], target: tvm.target.Target
+    ) -> dict[Any, tvm.tirx.PrimFunc]:
+        """The kernels of ``mod`` that can be shared, each with its name as global symbol.
+
+        Those in ``own`` are the person's; one that calls another function stays as it is.
+        """
+        if len(self._names) > self.LIMIT:
+            self._names.clear()
+            self._libraries.clear()
+        out: dict[Any, tvm.tirx.PrimFunc] = {}
+        taken: set[str] = set()
+        for gvar, func in mod.functions_items():
+            if not isinstance(func, tvm.tirx.PrimFunc):
+                continue
+            if gvar.name_hint in own and not _stands_alone(func):
+                continue
+            func = func.without_attr("global_symbol")
+            key = (str(target), tvm_ffi.StructuralKey(func))
+            name = self._names.get(key)
+            if name is None:
+                self._made += 1
+                name = self._names[key] = f"byocviz_kernel_{self._made}"
+            if name not in taken:
+                taken.add(name)
+                out[gvar] = func.with_attr("global_symbol", name)
+        return out
+
+    def libraries(self, kernels: dict[Any, Any], target: tvm.target.Target) -> list[Any]:
+        """Libraries that hold ``kernels``, compiling those that no library holds yet."""
+        missing = {g: f for g, f in kernels.items() if g.name_hint not in self._libraries}
+        if missing:
+            library = tvm.tirx.build(tvm.IRModule(missing), target=target)
+            self._libraries.update((gvar.name_hint, library) for gvar in missing)
+        found: list[Any] = []
+        for gvar in kernels:
+            library = self._libraries[gvar.name_hint]
+            if not any(library.same_as(other) for other in found):
+                found.append(library)
+        return found
+
+
+_KERNELS = _Kernels()
+
+
+@lru_cache(maxsize=4096)
+def _stands_alone(func: tvm.tirx.PrimFunc) -> bool:
+    """Whether a TIR function calls no other function of its module."""
+    called: list[Any] = []
+
+    def visit(node: Any) -> None:
+        if isinstance(getattr(node, "op", None), tvm.ir.GlobalVar):
+            called.append(node)
+
+    visit_tir(func.body, visit)
+    return not called
 
 
 def run_module(

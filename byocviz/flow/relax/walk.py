@@ -27,7 +27,7 @@ from ..identity import Ids, Wiring, by_tag, lineage, resolve
 from ..reading import Reading
 from ..separation import separations
 from .capture import Sheet, capture
-from .compat import Constant, attribute, tensor_of
+from .compat import Constant, attribute, plain, tensor_of
 from .operators import Operators, call_name
 from .reader import read_module
 from .reasons import explain
@@ -55,6 +55,11 @@ class Walk:
         tell: Tell,
     ) -> None:
         self.given = module
+        self.boxed = frozenset(
+            plain(var.name_hint)
+            for var, function in module.functions.items()
+            if attribute(function, "Composite") or attribute(function, "Codegen")
+        )
         self.entry = entry
         self.tell = tell
         self.tagger = Tagger()
@@ -113,7 +118,11 @@ class Walk:
         elif part.NAME != "import" and module is not self.drawn:
             self._regrouped(module, part.NAME)
         self.drawn = module
-        outline = (lambda: read_module(module, self.entry, outlined=True)) if outcome.outlined else None
+        outline = None
+        if outcome.outlined:
+            outline = lambda: read_module(  # noqa: E731
+                module, self.entry, outlined=True, uncalled=self.boxed
+            )
         capture(step, module, self.sheet, self.readings, self.ids, outline)
         if part.NAME != "annotate":
             self.state.module = module
@@ -184,7 +193,7 @@ class Walk:
 
     def _regrouped(self, module: tvm.IRModule, step: str) -> None:
         """Identity after a pass that only regroups."""
-        self.readings = read_module(module, self.entry)
+        self.readings = read_module(module, self.entry, uncalled=self.boxed)
         self.ids, lost = resolve(self.readings, self.wiring, self._name)
         unknown = [
             (reading, node)

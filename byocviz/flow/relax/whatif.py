@@ -90,7 +90,7 @@ def _partition(walk: Walk, rule: Any) -> Profile:
 
 
 def _drawn(walk: Walk, module: tvm.IRModule) -> Step:
-    readings = read_module(module, walk.entry)
+    readings = read_module(module, walk.entry, uncalled=walk.boxed)
     ids, _ = resolve(readings, walk.wiring, walk._name)
     step = Step("what if")
     sheet = Sheet(walk.entry, walk.data.ops, walk.sheet.read, {}, printed=None)

@@ -133,9 +133,7 @@ def _scale_and_shift(view: s.View, edits: s.Edits, norm: _Norm) -> None:
     for out in norm.outs:
         var = view.beside(out, f"{out.name}_scaled", out.ty)
         product = _call(relax.op.multiply(norm.x, scale), out.ty)
-        edits.rebind(
-            out, _call(relax.op.add(var, shift), out.ty), [relax.VarBinding(var, product)]
-        )
+        edits.rebind(out, _call(relax.op.add(var, shift), out.ty), [relax.VarBinding(var, product)])
 
 
 def _call(call: Any, ty: Any) -> Any:

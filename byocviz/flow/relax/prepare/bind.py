@@ -24,16 +24,15 @@ def run(mod: Any, ctx: PrepareContext) -> Any:
     if not found:
         return mod
     gv, func = found[0]
-    given = ctx.params
     attached = attribute(func, _ATTRIBUTE)
-    if given is None:
-        given = attached
+    given = ctx.params
     if isinstance(given, Mapping) and len(given) and _is_list(next(iter(given.values()))):
         given = given.get(ctx.entry)
-    if given is None or not len(given):
-        return mod
-    table = _by_parameter(func, given, ctx.entry)
-    bound = {_key: _fitting(func.params[_key], value) for _key, value in table.items()}
+    table: dict[int, Any] = {}
+    for source in (attached, given):  # what the caller gives goes before what is attached
+        if source is not None and len(source):
+            table |= _by_parameter(func, source, ctx.entry)
+    bound = {at: _fitting(func.params[at], value) for at, value in table.items()}
     if not bound:
         return mod
     ctx.count = len(bound)
@@ -45,6 +44,11 @@ def run(mod: Any, ctx: PrepareContext) -> Any:
     func = mod[gv.name_hint]
     params = {func.params[at]: tensor for at, tensor in bound.items()}
     return relax.transform.BindParams(str(symbol or gv.name_hint), params)(mod)
+
+
+def _contiguous(value: Any) -> np.ndarray:
+    array = np.asarray(value)
+    return np.ascontiguousarray(array).reshape(array.shape)  # ascontiguousarray makes 0-d 1-d
 
 
 def _is_list(value: Any) -> bool:
@@ -88,7 +92,7 @@ def _some(names: Sequence[str], most: int = 12) -> str:
 
 def _fitting(param: Any, value: Any) -> Any:
     """The value as TVM's tensor; it has the parameter's type, or `ModuleError` says how not."""
-    tensor = value if hasattr(value, "numpy") else tvm.runtime.tensor(np.asarray(value))
+    tensor = value if hasattr(value, "numpy") else tvm.runtime.tensor(_contiguous(value))
     shape, dtype = tuple(int(d) for d in tensor.shape), str(tensor.dtype)
     wanted = s.dtype_of(param.ty)
     dims = getattr(param.ty, "shape", None)

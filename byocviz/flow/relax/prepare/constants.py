@@ -97,7 +97,6 @@ SPEC = RewriteSpec(
     "become plain constants.",
     origin="byocviz",
     assumes="",
-    call='from byocviz.flow.relax.prepare import apply\n'
-    'mod, _ = apply(mod, "layout-of-constants")',
+    call='from byocviz.flow.relax.prepare import apply\nmod, _ = apply(mod, "layout-of-constants")',
     run=run,
 )

@@ -9,6 +9,7 @@ constants that it made are put back.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,8 +26,13 @@ LARGEST = 4 * 2**20
 TOO_LARGE = f"an operator whose constant result would grow to more than {LARGEST // 2**20} MiB"
 QUANTISED = "a quantize or dequantize of a constant: backends match it as it stands"
 TVM_RAISED = "an operator on constants on which TVM's pass raised an error"
+CALLS_OUT = "a PrimFunc on constants that calls foreign code or is bound to a device's threads"
 NOT_FOLDED = "an operator on constants that TVM's pass did not fold"
 
+# Compiling a PrimFunc whose symbols are not there ends the process, so it is not tried.
+_FOREIGN = re.compile(
+    r"\bT\.(call_|tvm_|ptx_|address_of|evaluate|env_thread|launch_thread|thread_)"
+)
 _QUANTISED = {"relax.quantize", "relax.dequantize"}
 
 
@@ -76,6 +82,8 @@ def _constant_calls(mod: Any, view: s.View, ctx: PrepareContext) -> list[Any]:
                 continue
             if s.op_name(value) in _QUANTISED:
                 ctx.leave(QUANTISED)
+            elif s.op_name(value) == "relax.call_tir" and _calls_out(mod[value.args[0]]):
+                ctx.leave(CALLS_OUT)
             elif size > max(LARGEST, *sizes, 0):
                 ctx.leave(TOO_LARGE)
             else:
@@ -101,6 +109,10 @@ def _evaluable(mod: Any, call: Any) -> bool:
     if name == "relax.call_tir":
         return len(call.args) == 2 and isinstance(mod[call.args[0]], tvm.tirx.PrimFunc)
     return bool(name) and call.op.get_attr("FLegalize") is not None
+
+
+def _calls_out(func: Any) -> bool:
+    return bool(_FOREIGN.search(func.script(show_meta=False)))
 
 
 def _argument_bytes(argument: Any, known: dict[int, int]) -> int | None:

@@ -14,6 +14,7 @@ check may mind). And the constraints between patterns that a ``PatternContext`` 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from tvm import relax
@@ -23,7 +24,7 @@ from . import words
 from .checks import Refusals, Verdict, record_checks, survey
 from .graph import Def, Index, type_text
 from .lowered import Lowered
-from .matcher import Near, Nearest
+from .nearest import Near, Nearest
 from .patterns import FUNCTION, Book, Rule, names_in
 from .probe import Prober
 
@@ -121,18 +122,18 @@ class _Explainer:
     def _unnamed(self, of: Def) -> Reason:
         """No rule could ever take it; equal for all calls of an operator."""
         if self.lowered.is_one(of):
-            return self._once(("lowered", *self._callee(of)), lambda: self.lowered.reason(of))
+            return self._once(("lowered", *self._callee(of)), partial(self.lowered.reason, of))
         prefix = self.book.prefix()
         if of.op == FUNCTION:
             callee = self.index.say(of.value.op)
-            return self._once(("call", callee), lambda: words.function_call(of, callee))
+            return self._once(("call", callee), partial(words.function_call, of, callee))
         ty = of.value.ty
         if not _has_tensor(ty):
             result = type_text(ty)
             return self._once(
-                ("tensor", of.op, result), lambda: words.no_tensor(of, result, prefix)
+                ("tensor", of.op, result), partial(words.no_tensor, of, result, prefix)
             )
-        return self._once(("rule", of.op, len(of.args)), lambda: words.no_rule(of, prefix))
+        return self._once(("rule", of.op, len(of.args)), partial(words.no_rule, of, prefix))
 
     def _once(self, key: Any, make: Any) -> Reason:
         known = self._shared.get(key)
@@ -176,17 +177,15 @@ class _Explainer:
             root = self.index.tagged.get(verdict.root)
             if root is None:
                 continue
-            cause = self.prober.cause(rule, root.value)
+            cause, leaks = self.prober.cause(rule, root.value)
             plain = not of.block.dataflow or not root.block.dataflow
             if cause.alone and not cause.leaks and plain:
                 # In a dataflow block it is accepted, which is what the fragment was built in.
                 near = Near(rule, rule.root, root, rule.root.size, [])
                 reason = words.not_in_dataflow(of, near)
             else:
-                key = ("refused", rule.index, id(cause), verdict.error)
-                reason = self._once(key, lambda r=rule, c=cause, e=verdict.error: words.refused(
-                    r, of, c, e
-                ))  # fmt: skip
+                key = ("refused", rule.index, id(cause), leaks, verdict.error)
+                reason = self._once(key, partial(words.refused, rule, cause, leaks, verdict.error))
             if cause.flips or cause.leaks or reason.code != "check-refused":
                 return reason
             first = first or reason
@@ -213,7 +212,7 @@ class _Explainer:
                 ops = [self.index.at(tag).op for tag in verdict.ops]
                 plain = not of.block.dataflow
                 key = ("off", rule.index, tuple(ops), plain)
-                return self._once(key, lambda r=rule, o=ops, p=plain: words.rule_off(r, o, p))
+                return self._once(key, partial(words.rule_off, rule, ops, plain))
         return None
 
     def _before_owner(self, rule: Rule, tag: int) -> bool:
@@ -231,26 +230,17 @@ class _Explainer:
 
     def _taken(self, near: Near) -> list[tuple[Def, str]]:
         """The operators of a match that are not on TVM, each with the rule that took it."""
-        assert near.root is not None
-        root = near.root
-        below = self.index.near(root.value, near.rule.root.depth + 1)
-        matched = near.rule.pattern.extract_matched_expr(root.value, below) or {}
-        calls = {hash(e) for e in dict(matched).values() if isinstance(e, relax.Call)}
-        kinds = {node.key: node.kind for node in near.rule.nodes()}
-        inside = {
-            hash(e) for p, e in dict(matched).items() if kinds.get(hash(p)) == "call"
-        } & calls  # fmt: skip
-        found = []
-        for made in (root, *(d for d in map(self.index.of, below) if d is not None)):
-            if hash(made.value) in inside | {hash(root.value)} and made.tag not in self.left:
-                found.append((made, self._owner(made.tag)))
-        return list({made.tag: (made, owner) for made, owner in found}.values())
+        gone = [d for d in near.parts if d.tag >= 0 and d.tag not in self.left]
+        return [(d, self._owner(d.tag)) for d in gone]
 
     def _owner(self, tag: int) -> str:
         if self.owners is not None:
             return self.owners.get(tag, "")
         made = self.index.tagged.get(tag)
-        near = self.nearest.find(made) if made is not None else None
+        if made is None:
+            return ""
+        refused = frozenset(v.rule for v in self.refusals.of(tag))
+        near = self.nearest.find(made, refused)
         return near.rule.name if near is not None and near.ok else ""
 
 

@@ -83,8 +83,8 @@ def _noting(check: Any, number: int, refusals: Refusals) -> Any:
     def noting(context: Any) -> Any:
         try:
             said = check(context)
-        except Exception as error:
-            refusals.add(_refused(number, context, error_text(error)))
+        except Exception as raised:
+            refusals.add(_refused(number, context, error_text(raised)))
             raise
         if said is None or not said:
             error = "" if said is not None else "TypeError: it returned None, not a bool"

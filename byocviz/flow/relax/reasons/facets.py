@@ -13,7 +13,6 @@ from tvm import relax
 
 from ..compat import tensor_of
 from .fragment import Fragment, Leaf, attributes, zeros
-from .graph import type_text
 
 _DTYPES = ("float32", "float16", "int8", "int32", "bfloat16", "uint8", "int64", "float64")
 _DTYPE = re.compile(r"(float|int|uint|bfloat)\d+(_\w+)?|bool")
@@ -71,11 +70,11 @@ def facets(fragment: Fragment, mentioned: Iterable[Any]) -> Iterator[Facet]:
 def _attributes(
     fragment: Fragment, strings: list[str], ints: list[int], floats: list[float]
 ) -> Iterator[Facet]:
-    calls = sum(step.kind == "call" for step in fragment.steps)
+    named = [name for step in fragment.steps for name in attributes(step.attrs)]
     for number, step in enumerate(fragment.steps):
         for name, value in attributes(step.attrs).items():
             op = str(getattr(step.op, "name", ""))
-            label = f"attr {name}" if calls == 1 else f"attr {name} of {op}"
+            label = f"attr {name}" if named.count(name) == 1 else f"attr {name} of {op}"
             values: Iterable[Any] = ()
             if isinstance(value, bool):
                 values = (not value,)
@@ -103,7 +102,8 @@ def _attributes(
                 if str(v) != str(value)
             )
             if options:
-                yield Facet("attr", label, str(value), options, (name,), (op,))
+                words = (name, "dtype") if "dtype" in name else (name,)
+                yield Facet("attr", label, str(value), options, words, (op,))
 
 
 def _alike(name: str, word: str) -> bool:
@@ -150,7 +150,9 @@ def _relayout(fragment: Fragment, number: int, name: str, before: str, after: st
 
 def _dtypes(fragment: Fragment, strings: list[str]) -> Iterator[Facet]:
     tensors = _tensors(fragment)
-    wanted = _distinct((*(s for s in strings if _is_dtype(s)), *_DTYPES))
+    said = [s for s in strings if _is_dtype(s)]
+    # Of those that the check mentions the widest first: it loses least.
+    wanted = _distinct((*(d for d in _DTYPES if d in said), *said, *_DTYPES))
     by_dtype: dict[str, list[int]] = {}
     for i in tensors:
         by_dtype.setdefault(str(fragment.leaves[i].type.dtype), []).append(i)
@@ -209,7 +211,7 @@ def _shapes(fragment: Fragment, ints: list[int]) -> Iterator[Facet]:
             sizes = list(values) if values is not None else [_DIM] * ndim
             numbers = [d if isinstance(d, tvm.tirx.IntImm) else _DIM for d in sizes]
             change = _replace(i, kind="fixed", value=relax.ShapeExpr(numbers))
-            label = f"shape {leaf.name}".rstrip()
+            label = f"shape of {leaf.name}"
             option = ("a shape written in the call", change)
             yield Facet("symbolic", label, "a variable", (option,), ("ShapeExpr", "size", "shape"))
     tensors = [i for i in _tensors(fragment) if _dims(fragment.leaves[i]) is not None]
@@ -228,7 +230,8 @@ def _shapes(fragment: Fragment, ints: list[int]) -> Iterator[Facet]:
         rank = len(_dims(fragment.leaves[which[0]]) or ())
         goals = _distinct([*(k for k in ints if 0 <= k <= 6), rank - 1, rank + 1, 4])
         options = tuple((str(g), _rerank(which, g)) for g in goals if g != rank and g >= 0)
-        yield Facet("rank", f"rank of {_names(fragment, which)}", str(rank), options, ("ndim", "len"))
+        label = f"rank of {_names(fragment, which)}"
+        yield Facet("rank", label, str(rank), options, ("ndim", "len"))
 
 
 def _sources(fragment: Fragment) -> Iterator[Facet]:
@@ -238,11 +241,11 @@ def _sources(fragment: Fragment) -> Iterator[Facet]:
             made = zeros(leaf.type)
             if made is not None:
                 change = _replace(i, kind="constant", value=made)
-                options = (("a constant", change),)
-                yield Facet("constant", name, "a variable", options, ("Constant", "value"))
+                words = ("Constant", "value")
+                yield Facet("constant", name, "a variable", (("a constant", change),), words)
         elif leaf.kind == "constant":
-            options = (("a variable", _replace(i, kind="variable")),)
-            yield Facet("variable", name, "a constant", options, ("Constant",))
+            free = (("a variable", _replace(i, kind="variable")),)
+            yield Facet("variable", name, "a constant", free, ("Constant",))
             filled = [(word, _fill(leaf, number)) for word, number in (("zeros", 0), ("ones", 1))]
             options = tuple((w, _replace(i, value=v)) for w, v in filled if v is not None)
             if options:
@@ -259,10 +262,8 @@ def _numbers(fragment: Fragment, wanted: list[Any]) -> Iterator[Facet]:
         kind = type(value)
         numbers = _distinct(kind(w) for w in [*wanted, *_FLOATS])
         dtype = str(getattr(leaf.value, "dtype", "float64" if kind is float else "int64"))
-        options = tuple(
-            (str(n), _replace(i, value=make(dtype, n))) for n in numbers if n != value
-        )
-        yield Facet("value", f"number {i + 1}", str(value), options, ("value",))
+        options = tuple((str(n), _replace(i, value=make(dtype, n))) for n in numbers if n != value)
+        yield Facet("value", f"value of {leaf.name}", str(value), options, ("value",))
 
 
 def _fill(leaf: Leaf, number: int) -> Any:
@@ -297,8 +298,9 @@ def _rerank(which: list[int], rank: int) -> Change:
     def change(fragment: Fragment) -> Fragment:
         for i in which:
             dims = list(_dims(fragment.leaves[i]) or ())
-            dims = dims[len(dims) - rank :] if len(dims) >= rank else [1] * (rank - len(dims)) + dims
-            fragment = _retype(fragment, i, shape=dims)
+            more = rank - len(dims)
+            new = [1] * more + dims if more > 0 else dims[-more:]
+            fragment = _retype(fragment, i, shape=new)
         return fragment
 
     return change
@@ -334,8 +336,7 @@ def _tensors(fragment: Fragment) -> list[int]:
 
 
 def _names(fragment: Fragment, which: list[int]) -> str:
-    said = [fragment.leaves[i].name or type_text(fragment.leaves[i].type) for i in which]
-    return ", ".join(said)
+    return ", ".join(fragment.leaves[i].name for i in which)
 
 
 def _dims(leaf: Leaf) -> list[Any] | None:

@@ -26,7 +26,8 @@ _LARGEST_CONSTANT = 16 << 20
 @dataclass(frozen=True)
 class Leaf:
     """What enters: ``kind`` is ``variable``, ``constant`` or ``fixed`` (a shape, number, string or
-    function that stands in the call itself). ``value`` is its expression as it was found."""
+    function that stands in the call itself). ``value`` is its expression as it was found, ``name``
+    the argument that it is, which is the same for every match of the kind."""
 
     kind: str
     type: Any
@@ -80,24 +81,25 @@ class Fragment:
         ``leak`` returns the leaking steps' results as well. Raises whatever TVM raises where the
         types do not go together. Each step's call is tagged with its number.
         """
-        builder = relax.BlockBuilder()
-        entries: list[Any] = []
-        for number, leaf in enumerate(self.leaves):
-            made = relax.Var(f"p{number}", leaf.type) if leaf.kind == "variable" else leaf.value
-            entries.append(made)
-        params = [e for e, leaf in zip(entries, self.leaves, strict=True) if leaf.kind == "variable"]
-        with builder.function("main", params):
-            with builder.dataflow():
-                made_steps: list[Any] = []
-                last = len(self.steps) - 1
-                outputs = set(self.leaking) | {last} if leak else {last}
-                for number, step in enumerate(self.steps):
-                    value = self._value(step, number, entries, made_steps)
-                    emit = builder.emit_output if number in outputs else builder.emit
-                    made_steps.append(emit(value))
-                results = [made_steps[number] for number in sorted(outputs)]
-            builder.emit_func_output(results[0] if len(results) == 1 else results)
-        module = builder.get()
+        entries = [
+            relax.Var(f"p{number}", leaf.type) if leaf.kind == "variable" else leaf.value
+            for number, leaf in enumerate(self.leaves)
+        ]
+        params = [e for e in entries if isinstance(e, relax.Var)]
+        # Bound by hand: a BlockBuilder that an error leaves with open blocks warns on stderr.
+        types = relax.BlockBuilder()
+        outputs = {len(self.steps) - 1, *(self.leaking if leak else ())}
+        made: list[Any] = []
+        bindings = []
+        for number, step in enumerate(self.steps):
+            value = types.normalize(self._value(step, number, entries, made))
+            variable = relax.Var if number in outputs else relax.DataflowVar
+            made.append(variable(f"s{number}", value.ty))
+            bindings.append(relax.VarBinding(made[-1], value))
+        results = [made[number] for number in sorted(outputs)]
+        result = results[0] if len(results) == 1 else relax.Tuple(results)
+        body = types.normalize(relax.SeqExpr([relax.DataflowBlock(bindings)], result))
+        module = tvm.IRModule({"main": relax.Function(params, body)})
         if self.bound:
             module = relax.transform.BindSymbolicVars(dict(self.bound), "main")(module)
         return module
@@ -133,7 +135,7 @@ def cut(index: Index, rule: Rule, call: Any) -> Fragment | None:
     matched = rule.pattern.extract_matched_expr(call, near)
     if matched is None:
         return None
-    kinds = {node.key: node.kind for node in rule.nodes()}
+    kinds = {node.key: node.kind for node in rule.nodes}
     inside = {
         hash(expr)
         for pattern, expr in dict(matched).items()
@@ -143,12 +145,12 @@ def cut(index: Index, rule: Rule, call: Any) -> Fragment | None:
     steps: list[Step] = []
     seen: dict[int, tuple[str, int]] = {}
 
-    def leaf(expr: Any) -> tuple[str, Any]:
+    def leaf(expr: Any, name: str) -> tuple[str, Any]:
         key = hash(expr)
         if key not in seen:
             value = index.value(expr)
-            name = str(expr.name) if isinstance(expr, relax.Var) else ""
-            if isinstance(value, Constant):
+            constant: bool = isinstance(value, Constant)
+            if constant:
                 made = Leaf("constant", value.ty, value, name)
             elif isinstance(expr, relax.Var):
                 made = Leaf("variable", expr.ty, expr, name)
@@ -158,39 +160,52 @@ def cut(index: Index, rule: Rule, call: Any) -> Fragment | None:
             seen[key] = "leaf", len(leaves) - 1
         return seen[key]
 
-    def read(expr: Any) -> Any:
+    def read(expr: Any, name: str) -> Any:
         value = index.value(expr)
         if hash(value) in inside:
             return step(value, expr)
         # A tuple is no call: the pass leaves it outside, and a pattern may look into it.
         if isinstance(value, relax.Tuple):
-            return "tuple", tuple(read(part) for part in value.fields)
-        return leaf(expr)
+            return "tuple", tuple(
+                read(part, f"element {i} of {name}") for i, part in enumerate(value.fields)
+            )
+        return leaf(expr, name)
 
     def step(value: Any, expr: Any) -> tuple[str, int]:
         key = hash(value)
         if key not in seen:
             name = str(expr.name) if isinstance(expr, relax.Var) else ""
             if isinstance(value, relax.TupleGetItem):
-                args = (read(value.tuple_value),)
+                args = (read(value.tuple_value, "the tuple"),)
                 made = Step("get", args, index=int(value.index), name=name)
             else:
-                args = tuple(read(arg) for arg in value.args)
+                args = tuple(
+                    read(arg, _argument(value, i, alone)) for i, arg in enumerate(value.args)
+                )
                 made = Step("call", args, value.op, value.attrs, value.ty_args, name=name)
             steps.append(made)
             seen[key] = "step", len(steps) - 1
             if isinstance(expr, relax.Var):
-                users = [use.user for use in index.uses(hash(expr))]
+                users = [use.user for use in index.direct_uses(hash(expr))]
                 if any(user is None or hash(user.value) not in inside for user in users):
                     leaking.append(len(steps) - 1)
         return seen[key]
 
     leaking: list[int] = []
     inside.add(hash(call))
+    alone = len(inside) == 1
     step(call, call)
     if any(isinstance(s.op, GlobalVar | relax.Function) for s in steps):
         return None
     return Fragment(tuple(leaves), tuple(steps), tuple(leaking))
+
+
+def _argument(call: Any, slot: int, alone: bool) -> str:
+    named = getattr(call.op, "arguments", None)
+    name = f"argument {slot + 1}"
+    if named is not None and slot < len(named):
+        name += f" ({named[slot].name})"
+    return name if alone else f"{name} of {getattr(call.op, 'name', 'the call')}"
 
 
 def key_of(fragment: Fragment, rule: int) -> tuple[Any, ...]:
@@ -198,7 +213,7 @@ def key_of(fragment: Fragment, rule: int) -> tuple[Any, ...]:
 
     Values of constants and names of symbolic dimensions count; which variables do not.
     """
-    made = []
+    made: list[tuple[Any, ...]] = []
     for entry in fragment.leaves:
         if entry.kind == "variable":
             made.append(("variable", type_text(entry.type)))

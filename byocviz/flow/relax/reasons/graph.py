@@ -138,7 +138,21 @@ class Index:
         return expr
 
     def uses(self, key: int) -> list[Use]:
-        """Where the variable with that hash is used, in the order of the text."""
+        """Where the value of the variable with that hash is used, in the order of the text.
+
+        A variable bound to this one (``gv = lv``) uses nothing by itself: its uses count.
+        """
+        found = self.direct_uses(key)
+        if any(u.user is not None and isinstance(u.user.value, relax.Var) for u in found):
+            through: list[Use] = []
+            for use in found:
+                other = use.user is not None and isinstance(use.user.value, relax.Var)
+                through.extend(self.uses(use.user.key) if use.user and other else [use])
+            return through
+        return found
+
+    def direct_uses(self, key: int) -> list[Use]:
+        """Where the variable with that hash itself is read."""
         if self._uses is None:
             self._uses = {}
             for made in list(self.defs.values()):
@@ -176,7 +190,7 @@ class Index:
             if isinstance(made.value, relax.Var):
                 return self.say(made.value)
             return f"{self.say(made.value)} ({made.name})"
-        if isinstance(expr, Constant):
+        if _is_constant(expr):
             return f"a constant {type_text(expr.ty)}"
         if isinstance(expr, relax.Call):
             if isinstance(expr.op, Op):
@@ -197,6 +211,10 @@ class Index:
         if isinstance(expr, relax.ExternFunc):
             return f"external function {expr.global_symbol}"
         return str(getattr(expr, "value", expr))[:60]
+
+
+def _is_constant(expr: Any) -> bool:
+    return isinstance(expr, Constant)
 
 
 def _variables(expr: Any) -> Iterator[Any]:

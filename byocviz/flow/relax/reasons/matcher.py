@@ -1,14 +1,12 @@
 """A matcher that says where a pattern and the code part.
 
 It walks a rule's tree beside the expressions, as TVM's matcher does, and goes on where that one
-stops: the answer is not only yes or no but how much agreed and what did not. For an operator that
-a rule names inside its pattern, it climbs through the users to where the rule's last call would
-be, and from all rules chooses the one with the deepest agreement.
+stops: the answer is not only yes or no but how much agreed and what did not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tvm import relax
@@ -16,42 +14,67 @@ from tvm.ir import Op
 
 from ..compat import Constant
 from .graph import Def, Index
-from .patterns import FUNCTION, Book, Pat, Rule
+from .patterns import FUNCTION, Pat
 
 # TVM tries the arguments of these two the other way round as well.
-_COMMUTATIVE = frozenset({"relax.add", "relax.multiply"})
-# What stands in a pattern that the operators' names and their arrangement alone do not decide.
-_SENSITIVE = frozenset(
-    {"attr", "dtype", "shape", "type", "prim_array", "expr", "var", "dataflow_var", "not",
-     "global_var", "extern", "function", "other"}
-)  # fmt: skip
-_WIDEST = 8
-"""Users of one value that a climb follows; a value with more is met with its first eight."""
-_DEEPEST = 6
-"""Steps to which two operators' surroundings are compared before one explanation serves both."""
+COMMUTATIVE = frozenset({"relax.add", "relax.multiply"})
+
+
+# Where an expression stands: a call's argument or a tuple's field, an expression itself, a phrase.
+Place = tuple[Any, int] | str | Any
 
 
 class Mismatch:
     """One thing that a pattern wants and the code does not give.
 
     ``kind`` is ``call``, ``user``, ``count``, ``constant``, ``attr``, ``dtype``, ``shape``,
-    ``type``, ``same`` or ``other``; ``place`` is where, ``wanted`` and ``found`` in words.
+    ``type``, ``same``, ``instead`` or ``other``. The words are made only when they are asked for:
+    of many mismatches few are told.
     """
 
-    __slots__ = ("found", "kind", "pat", "place", "wanted")
+    __slots__ = ("_found", "_index", "_place", "_wanted", "kind", "pat")
 
-    def __init__(self, kind: str, place: str, wanted: str, found: str, pat: Pat) -> None:
+    def __init__(
+        self, kind: str, index: Index, pat: Pat, place: Place, found: Any, wanted: str = ""
+    ) -> None:
         self.kind = kind
-        self.place = place
-        self.wanted = wanted
-        self.found = found
         self.pat = pat
+        self._index = index
+        self._place = place
+        self._found = found
+        self._wanted = wanted
+
+    @property
+    def place(self) -> str:
+        """``argument 2 (weight) of relax.nn.conv2d``."""
+        place = self._place
+        if isinstance(place, str):
+            return place
+        if not isinstance(place, tuple):
+            return self._index.say(place)
+        holder, slot = place
+        if isinstance(holder, relax.Call):
+            named = ""
+            if isinstance(holder.op, Op) and slot < len(holder.op.arguments):
+                named = f" ({holder.op.arguments[slot].name})"
+            return f"argument {slot + 1}{named} of {self._index.say(holder)}"
+        return f"element {slot} of {self._index.say(holder)}"
+
+    @property
+    def wanted(self) -> str:
+        return self._wanted or self.pat.say()
+
+    @property
+    def found(self) -> str:
+        return self._found if isinstance(self._found, str) else self._index.say(self._found)
 
     def text(self) -> str:
         if self.kind == "user":
             return f"wants {self.wanted} as the user of {self.place}; here {self.found}"
         if self.kind == "count":
             return f"wants {self.wanted} of {self.place}; the call has {self.found}"
+        if self.kind == "instead":
+            return f"takes {self.found} in its place"
         if self.kind in ("attr", "dtype", "shape", "type"):
             return f"wants {self.wanted} of {self.place}; here it is {self.found}"
         return f"wants {self.wanted} as {self.place}; here it is {self.found}"
@@ -71,29 +94,10 @@ class Outcome:
         return not self.why
 
 
-class Near:
-    """How near a rule comes to taking an operator. ``root`` is its last call, where one was met."""
-
-    __slots__ = ("agreed", "node", "root", "rule", "why")
-
-    def __init__(
-        self, rule: Rule, node: Pat, root: Def | None, agreed: int, why: list[Mismatch]
-    ) -> None:
-        self.rule = rule
-        self.node = node
-        self.root = root
-        self.agreed = agreed
-        self.why = why
-
-    @property
-    def ok(self) -> bool:
-        return not self.why
-
-    def rank(self) -> tuple[int, int, int, int]:
-        return (-self.agreed, len(self.why), self.rule.root.size, self.rule.index)
+_FITS = Outcome(0, [])
 
 
-def _can_be(call: Pat, op: str) -> bool:
+def can_be(call: Pat, op: str) -> bool:
     """Whether a call pattern can stand for a call of that operator, by its name alone."""
     if call.op:
         return call.op == op
@@ -101,47 +105,52 @@ def _can_be(call: Pat, op: str) -> bool:
     return not names or op in names
 
 
-# Where an expression stands: a call's argument, a tuple's field, or a phrase.
-_Place = tuple[Any, int] | str
-
-
 class Matcher:
     """Matches trees against the module of an `Index`."""
 
     def __init__(self, index: Index) -> None:
         self.index = index
-        self._memo: dict[int, int] = {}
+        self._memo: dict[int, tuple[int, Def | None]] = {}
         self._order: list[int] = []
 
-    def at(self, pat: Pat, expr: Any, place: str) -> Outcome:
-        """Match a pattern against an expression: a call, or a variable bound to one."""
+    def at(self, pat: Pat, of: Def) -> Outcome:
+        """Match a pattern against a binding's value."""
         self._memo.clear()
         self._order.clear()
-        return self._match(pat, expr, place)
+        return self._match(pat, of.var, of.value)
 
-    def _match(self, pat: Pat, expr: Any, place: _Place) -> Outcome:
-        kind = pat.kind
-        # A pattern that stands twice must meet the same value twice.
-        value = self.index.value(expr)
+    def met(self, pats: Iterable[Pat]) -> list[Def]:
+        """After a match: the bindings that those parts of the pattern met, each once."""
+        found = {}
+        for pat in pats:
+            _, made = self._memo.get(pat.key, (0, None))
+            if made is not None:
+                found[made.key] = made
+        return list(found.values())
+
+    def _match(self, pat: Pat, expr: Any, place: Place) -> Outcome:
+        # TVM looks through a variable at what it is bound to, one step at each level.
+        value, made = expr, None
+        while isinstance(value, relax.Var):
+            there = self.index.defs.get(hash(value))
+            if there is None:
+                break
+            value, made = there.value, there
+        key = hash(value) if made is None else made.key
         known = self._memo.get(pat.key)
         if known is not None:
-            if known == hash(value):
+            # A pattern that stands twice must meet the same value twice.
+            if known[0] == key:
                 return Outcome(0, [])
-            return self._no("same", pat, expr, place, "the same value as before")
-        if kind == "wildcard":
-            self._remember(pat, value)
-            return Outcome(0, [])
+            return self._no("same", pat, place, expr, "the same value as before")
         mark = len(self._order)
-        outcome = self._visit(pat, expr, value, place)
+        outcome = _FITS if pat.kind == "wildcard" else self._visit(pat, expr, value, made, place)
         if outcome.ok:
-            self._remember(pat, value)
+            self._memo[pat.key] = key, made
+            self._order.append(pat.key)
         else:
             self._forget(mark)
         return outcome
-
-    def _remember(self, pat: Pat, value: Any) -> None:
-        self._memo[pat.key] = hash(value)
-        self._order.append(pat.key)
 
     def _forget(self, mark: int) -> None:
         for key in self._order[mark:]:
@@ -149,28 +158,14 @@ class Matcher:
         del self._order[mark:]
 
     def _no(
-        self, kind: str, pat: Pat, expr: Any, place: _Place, wanted: str = "", found: str = ""
+        self, kind: str, pat: Pat, place: Place, found: Any, wanted: str = "", agreed: int = 0
     ) -> Outcome:
-        where = self.place(place)
-        said = found or self.index.say(expr)
-        return Outcome(0, [Mismatch(kind, where, wanted or pat.say(), said, pat)])
+        return Outcome(agreed, [Mismatch(kind, self.index, pat, place, found, wanted)])
 
-    def place(self, place: _Place) -> str:
-        """``argument 2 (weight) of relax.nn.conv2d``."""
-        if isinstance(place, str):
-            return place
-        holder, slot = place
-        if isinstance(holder, relax.Call):
-            named = ""
-            if isinstance(holder.op, Op) and slot < len(holder.op.arguments):
-                named = f" ({holder.op.arguments[slot].name})"
-            return f"argument {slot + 1}{named} of {self.index.say(holder)}"
-        return f"element {slot} of {self.index.say(holder)}"
-
-    def _visit(self, pat: Pat, expr: Any, value: Any, place: _Place) -> Outcome:
+    def _visit(self, pat: Pat, expr: Any, value: Any, made: Def | None, place: Place) -> Outcome:
         kind = pat.kind
         if kind == "call":
-            return self._call(pat, expr, value, place)
+            return self._call(pat, expr, value, made, place)
         if kind in ("attr", "dtype", "shape", "type"):
             return self._constraint(pat, expr, value, place)
         if kind == "or":
@@ -191,15 +186,15 @@ class Matcher:
             if not self._match(pat.args[0], expr, place).ok:
                 return Outcome(0, [])
             self._forget(mark)
-            return self._no("other", pat, expr, place)
+            return self._no("other", pat, place, expr)
         if kind in ("tuple", "unordered_tuple"):
             return self._tuple(pat, expr, value, place)
         if kind == "get":
             if not isinstance(value, relax.TupleGetItem):
-                return self._no("call", pat, expr, place)
+                return self._no("call", pat, place, expr)
             wanted = int(pat.pattern.index)
             if wanted not in (-1, int(value.index)):
-                return self._no("other", pat, expr, place)
+                return self._no("other", pat, place, expr)
             inner = self._match(pat.args[0], value.tuple_value, (value, int(value.index)))
             return Outcome(1 + inner.agreed, inner.why)
         if kind == "function":
@@ -210,38 +205,37 @@ class Matcher:
             return Outcome(1, [])
         if kind != "constant" and pat.pattern.match(asked):
             return Outcome(1, [])
-        return self._no("constant" if kind == "constant" else "other", pat, expr, place)
+        return self._no("constant" if kind == "constant" else "other", pat, place, expr)
 
-    def _call(self, pat: Pat, expr: Any, value: Any, place: _Place) -> Outcome:
+    def _call(self, pat: Pat, expr: Any, value: Any, made: Def | None, place: Place) -> Outcome:
         if not isinstance(value, relax.Call):
-            return self._no("call", pat, expr, place)
-        made = self.index.of(expr)
-        op = value.op
-        name = made.op if made is not None and made.op else ""
-        if not name and isinstance(op, Op):
-            name = str(op.name)
-        name = name or FUNCTION
+            return self._no("call", pat, place, expr)
+        if made is not None:
+            name, given = made.op, made.args
+        else:
+            name = str(value.op.name) if isinstance(value.op, Op) else FUNCTION
+            given = list(value.args)
         if pat.op and name != pat.op:
-            return self._no("call", pat, expr, place)
+            return self._no("call", pat, place, expr)
         if pat.callee is not None and pat.callee.kind != "op":
-            callee = self._match(pat.callee, op, f"the function called as {self.place(place)}")
+            callee = self._match(pat.callee, value.op, "the function called")
             if not callee.ok:
                 return callee
-        given = list(value.args)
         wanted = len(pat.args)
         if wanted != len(given) and (wanted > len(given) or not pat.open_ended()):
             arguments = f"{wanted} argument" + ("s" if wanted != 1 else "")
             if wanted > len(given) and pat.open_ended():
                 arguments = "at least " + arguments
-            where = self.index.say(value)
-            return Outcome(1, [Mismatch("count", where, arguments, str(len(given)), pat)])
+            return self._no("count", pat, value, str(len(given)), arguments, 1)
         straight = self._arguments(pat.args, value, given)
-        if straight.ok or name not in _COMMUTATIVE:
+        if straight.ok or name not in COMMUTATIVE:
             return straight
         crossed = self._arguments(pat.args, value, given[::-1], len(given))
         return crossed if crossed.ok or crossed.agreed > straight.agreed else straight
 
-    def _arguments(self, pats: Sequence[Pat], call: Any, given: list[Any], turn: int = 0) -> Outcome:
+    def _arguments(
+        self, pats: Sequence[Pat], call: Any, given: list[Any], turn: int = 0
+    ) -> Outcome:
         """All arguments, also those after one that does not fit: each is worth naming."""
         mark = len(self._order)
         agreed, why = 1, []
@@ -253,11 +247,10 @@ class Matcher:
             self._forget(mark)
         return Outcome(agreed, why)
 
-    def _constraint(self, pat: Pat, expr: Any, value: Any, place: _Place) -> Outcome:
+    def _constraint(self, pat: Pat, expr: Any, value: Any, place: Place) -> Outcome:
         inner = self._match(pat.args[0], expr, place)
         if not inner.ok:
             return inner
-        whose = self.index.say(expr)
         kind = pat.kind
         if kind == "attr":
             attrs = getattr(value, "attrs", None)
@@ -269,7 +262,7 @@ class Matcher:
                     continue
                 there = getattr(attrs, key, None) if attrs is not None else None
                 found = "absent" if there is None else str(there)
-                why.append(Mismatch("attr", whose, f"{key} {wanted}", found, pat))
+                why.append(Mismatch("attr", self.index, pat, expr, found, f"{key} {wanted}"))
             return Outcome(inner.agreed + (not why), why)
         ty = getattr(value, "ty", None)
         if kind == "dtype":
@@ -283,14 +276,14 @@ class Matcher:
             found = "(" + ", ".join(str(d) for d in shape) + ")" if shape is not None else "unknown"
         else:
             found = str(ty)[:80]
-        return Outcome(inner.agreed, [Mismatch(kind, whose, pat.detail(), found, pat)])
+        return self._no(kind, pat, expr, found, pat.detail(), inner.agreed)
 
-    def _tuple(self, pat: Pat, expr: Any, value: Any, place: _Place) -> Outcome:
+    def _tuple(self, pat: Pat, expr: Any, value: Any, place: Place) -> Outcome:
         if not isinstance(value, relax.Tuple):
-            return self._no("call", pat, expr, place)
+            return self._no("call", pat, place, expr)
         fields = list(value.fields)
         if len(fields) != len(pat.args):
-            return self._no("other", pat, expr, place)
+            return self._no("other", pat, place, expr)
         agreed, why = 1, []
         if pat.kind == "tuple":
             for slot, (part, field) in enumerate(zip(pat.args, fields, strict=True)):
@@ -309,27 +302,25 @@ class Matcher:
                 agreed += outcome.agreed
             else:
                 where = f"one element of {self.index.say(expr)}"
-                why.append(Mismatch("other", where, part.say(), "none of them", part))
+                why.append(Mismatch("other", self.index, part, where, "none of them"))
         # First fit is not always the right one; TVM tries every order.
         if why and pat.pattern.match(value, self.index.near(value, pat.depth)):
             return Outcome(pat.size, [])
         return Outcome(agreed, why)
 
-    def _match_alone(self, pat: Pat, expr: Any, place: _Place) -> Outcome:
+    def _match_alone(self, pat: Pat, expr: Any, place: Place) -> Outcome:
         mark = len(self._order)
         outcome = self._match(pat, expr, place)
         self._forget(mark)
         return outcome
 
-    def _function(self, pat: Pat, expr: Any, value: Any, place: _Place) -> Outcome:
+    def _function(self, pat: Pat, expr: Any, value: Any, place: Place) -> Outcome:
         if not isinstance(value, relax.Function):
-            return self._no("other", pat, expr, place)
+            return self._no("other", pat, place, expr)
         params = list(value.params)
         if len(params) != len(pat.args) - 1:
             text = f"{len(pat.args) - 1} parameters"
-            return Outcome(
-                0, [Mismatch("count", self.index.say(expr), text, str(len(params)), pat)]
-            )
+            return self._no("count", pat, expr, str(len(params)), text)
         agreed, why = 1, []
         for slot, (part, param) in enumerate(zip(pat.args, params, strict=False)):
             outcome = self._match(part, param, f"parameter {slot + 1} of {self.index.say(expr)}")
@@ -337,175 +328,3 @@ class Matcher:
             why += outcome.why
         body = self._match(pat.args[-1], value.body, f"the body of {self.index.say(expr)}")
         return Outcome(agreed + body.agreed, why + body.why)
-
-
-class Nearest:
-    """Finds, for an operator, the rule that comes nearest to taking it."""
-
-    def __init__(self, index: Index, book: Book) -> None:
-        self.index = index
-        self.book = book
-        self.matcher = Matcher(index)
-        self._chosen: dict[tuple[int, frozenset[int]], tuple[Rule, Pat]] = {}
-        self._steps = min(book.depth, _DEEPEST)
-        self._interned: dict[Any, int] = {}
-        self._below: dict[tuple[int, int], int] = {}
-        self._round: dict[tuple[int, int], int] = {}
-        self._plain: dict[str, bool] = {}
-
-    def find(self, of: Def, without: frozenset[int] = frozenset()) -> Near | None:
-        """The nearest rule, one that matches before any that does not; None where none names it.
-
-        ``without`` leaves out rules by their index. Operators with the same surroundings are
-        compared with all rules once; after that only with the rule that was chosen.
-        """
-        rules = [r for r in self.book.naming(of.op) if r.index not in without]
-        if not rules:
-            return None
-        key = None
-        if self._arranged(of.op, rules):
-            key = (self._surroundings(of, self._steps), without)
-            chosen = self._chosen.get(key)
-            if chosen is not None:
-                return min(self._climb(chosen[0], chosen[1], of), key=self._rank, default=None)
-        best: Near | None = None
-        for rule in rules:
-            for node in rule.nodes():
-                if node.kind == "call" and _can_be(node, of.op):
-                    for near in self._climb(rule, node, of):
-                        if best is None or self._rank(near) < self._rank(best):
-                            best = near
-        if key is not None and best is not None:
-            self._chosen[key] = best.rule, best.node
-        return best
-
-    @staticmethod
-    def _rank(near: Near) -> tuple[bool, tuple[int, int, int, int]]:
-        # Among rules that match, the first in order is the one that the pass would use.
-        return (False, (near.rule.index, 0, 0, 0)) if near.ok else (True, near.rank())
-
-    def _climb(self, rule: Rule, start: Pat, of: Def) -> Iterator[Near]:
-        """From a node of the pattern that stands for the operator up to the rule's last call."""
-        stack: list[tuple[Pat, Def, int]] = [(start, of, -1)]
-        while stack:
-            node, here, slot = stack.pop()
-            if node is rule.root and slot < 0:
-                yield self._whole(rule, start, here)
-                continue
-            for parent, position in rule.parents_of(node):
-                if parent.kind in ("attr", "dtype", "shape", "type", "and", "or"):
-                    stack.append((parent, here, slot))
-                elif parent.kind in ("call", "tuple", "unordered_tuple", "get"):
-                    found = self._users(parent, position, here, slot)
-                    stack.extend((parent, user, inner) for user, inner in found)
-                    if not found:
-                        yield self._no_user(rule, start, node, parent, here, slot)
-
-    def _users(self, parent: Pat, position: int, here: Def, slot: int) -> list[tuple[Def, int]]:
-        """Bindings that can stand for ``parent``; with the argument, where it is a tuple in one.
-
-        ``slot`` is the argument of ``here`` in which the tuple lies that the climb has reached,
-        or -1 where it has reached ``here`` itself.
-        """
-        if slot >= 0:
-            return [(here, -1)] if parent.kind == "call" and _can_be(parent, here.op) else []
-        found: list[tuple[Def, int]] = []
-        second: list[tuple[Def, int]] = []
-        for use in self.index.uses(here.key):
-            user = use.user
-            if user is None:
-                continue
-            if parent.kind == "call":
-                if user.op and use.field < 0 and _can_be(parent, user.op):
-                    turned = user.op in _COMMUTATIVE
-                    (found if use.slot == position or turned else second).append((user, -1))
-            elif parent.kind == "get":
-                if isinstance(user.value, relax.TupleGetItem):
-                    found.append((user, -1))
-            elif use.field == position or (use.field >= 0 and parent.kind == "unordered_tuple"):
-                found.append((user, use.slot if user.op else -1))
-            if len(found) >= _WIDEST:
-                break
-        return found or second[:_WIDEST]
-
-    def _whole(self, rule: Rule, start: Pat, root: Def) -> Near:
-        outcome = self.matcher.at(rule.root, root.value, f"the last call ({root.name})")
-        why = outcome.why
-        # TVM has the last word: it also re-associates products with quotients.
-        if why and rule.root.names & {"relax.divide", "relax.multiply"}:
-            near = self.index.near(root.value, rule.root.depth + 1)
-            if rule.pattern.match(root.value, near):
-                return Near(rule, start, root, rule.root.size, [])
-        return Near(rule, start, root, outcome.agreed, why)
-
-    def _no_user(
-        self, rule: Rule, start: Pat, node: Pat, parent: Pat, here: Def, slot: int
-    ) -> Near:
-        if slot >= 0:
-            found = f"the tuple goes to {here.op or self.index.say(here.value)} ({here.name})"
-            place, below = f"a tuple that holds it ({here.name})", Outcome(0, [])
-        else:
-            users = [u.user for u in self.index.uses(here.key)]
-            said = [f"{self.index.say(u.value)} ({u.name})" for u in users[:3] if u is not None]
-            if None in users:
-                said.append("the function's result")
-            more = f" and {len(users) - 3} more" if len(users) > 3 else ""
-            found = (", ".join(dict.fromkeys(said)) or "nothing") + more
-            found += " use it" if len(said) > 1 or more else " uses it"
-            place = f"{self.index.say(here.value)} ({here.name})"
-            below = self.matcher.at(node, here.value, place)
-        why = [Mismatch("user", place, parent.say(), found, parent), *below.why]
-        return Near(rule, start, None, below.agreed, why)
-
-    # Two operators whose surroundings are alike to the depth of the rules get the same rule.
-
-    def _arranged(self, op: str, rules: list[Rule]) -> bool:
-        known = self._plain.get(op)
-        if known is None:
-            known = not any(n.kind in _SENSITIVE for r in rules for n in r.nodes())
-            self._plain[op] = known
-        return known
-
-    def _intern(self, what: Any) -> int:
-        return self._interned.setdefault(what, len(self._interned))
-
-    def _surroundings(self, of: Def, steps: int) -> int:
-        key = (of.key, steps)
-        known = self._round.get(key)
-        if known is None:
-            below = self._under(of, self._steps)
-            users: Any = ()
-            if steps:
-                users = frozenset(
-                    (u.slot, u.field, -1 if u.user is None else
-                     self._surroundings(u.user, steps - 1))
-                    for u in self.index.uses(of.key)
-                )  # fmt: skip
-            known = self._round[key] = self._intern((below, users))
-        return known
-
-    def _under(self, of: Def, steps: int) -> int:
-        key = (of.key, steps)
-        known = self._below.get(key)
-        if known is None:
-            parts: tuple[Any, ...] = ()
-            if steps and of.op:
-                parts = tuple(self._part(arg, steps - 1) for arg in of.args)
-            elif steps and isinstance(of.value, relax.Tuple):
-                parts = tuple(self._part(field, steps - 1) for field in of.value.fields)
-            elif steps and isinstance(of.value, relax.TupleGetItem):
-                inner = self._part(of.value.tuple_value, steps - 1)
-                parts = (int(of.value.index), inner)
-            elif steps and isinstance(of.value, relax.Var):
-                parts = (self._part(of.value, steps - 1),)
-            name = of.op or type(of.value).__name__
-            known = self._below[key] = self._intern((name, parts))
-        return known
-
-    def _part(self, arg: Any, steps: int) -> Any:
-        if isinstance(arg, relax.Var):
-            made = self.index.of(arg)
-            return "parameter" if made is None else self._under(made, steps)
-        if isinstance(arg, relax.Tuple):
-            return tuple(self._part(field, steps) for field in arg.fields)
-        return type(arg).__name__

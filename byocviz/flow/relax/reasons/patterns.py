@@ -222,7 +222,7 @@ def root_names(root: Pat) -> frozenset[str] | None:
 class Rule:
     """A rule with its pattern as a tree. ``index`` is its place in the list: first comes first."""
 
-    __slots__ = ("check", "fusion", "index", "name", "parents", "pattern", "root", "roots")
+    __slots__ = ("check", "fusion", "index", "name", "nodes", "parents", "pattern", "root", "roots")
 
     def __init__(self, fusion: Any, index: int, seen: dict[int, Pat] | None = None) -> None:
         self.fusion = fusion
@@ -233,26 +233,28 @@ class Rule:
         self.root = tree(fusion.pattern, seen)
         self.roots = root_names(self.root)
         self.parents: dict[int, list[tuple[Pat, int]]] | None = None
-
-    def nodes(self) -> list[Pat]:
+        self.nodes: list[Pat] = _all(self.root)
         """Every node of the pattern, once."""
-        found: dict[int, Pat] = {}
-        stack = [self.root]
-        while stack:
-            node = stack.pop()
-            if node.key not in found:
-                found[node.key] = node
-                stack.extend(node.args)
-        return list(found.values())
 
     def parents_of(self, node: Pat) -> list[tuple[Pat, int]]:
         """The nodes of which it is a part, each with its position there."""
         if self.parents is None:
             self.parents = {}
-            for parent in self.nodes():
+            for parent in self.nodes:
                 for slot, part in enumerate(parent.args):
                     self.parents.setdefault(part.key, []).append((parent, slot))
         return self.parents.get(node.key, [])
+
+
+def _all(root: Pat) -> list[Pat]:
+    found: dict[int, Pat] = {}
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node.key not in found:
+            found[node.key] = node
+            stack.extend(node.args)
+    return list(found.values())
 
 
 class Book:
@@ -265,7 +267,7 @@ class Book:
         self._any: list[Rule] = [rule for rule in self.rules if rule.roots is None]
         for rule in self.rules:
             named = set(rule.root.names)
-            if any(node.op == FUNCTION for node in rule.nodes()):
+            if any(node.op == FUNCTION for node in rule.nodes):
                 named.add(FUNCTION)
             for name in named:
                 self._by_name.setdefault(name, []).append(rule)

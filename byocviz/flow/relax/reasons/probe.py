@@ -49,11 +49,10 @@ class Cause:
     flips: list[Flip] = field(default_factory=list)
     others: list[Flip] = field(default_factory=list)
     alone: bool = False
-    leaks: tuple[str, ...] = ()
+    leaks: tuple[int, ...] = ()
     where: str = ""
     condition: str = ""
     error: str = ""
-    ops: tuple[str, ...] = ()
     probes: int = 0
 
 
@@ -63,14 +62,15 @@ class Prober:
     def __init__(self, index: Index) -> None:
         self.index = index
         self.kinds: dict[tuple[Any, ...], Cause] = {}
-        self._in_place: dict[tuple[int, int], Answer] = {}
 
-    def cause(self, rule: Rule, call: Any) -> Cause:
-        """The cause of a refusal of the rule's match whose last call is ``call``."""
+    def cause(self, rule: Rule, call: Any) -> tuple[Cause, tuple[str, ...]]:
+        """The cause of a refusal of the rule's match whose last call is ``call``, the same object
+        for all matches of its kind; and the variables of this one that leak."""
         fragment = cut(self.index, rule, call)
         if fragment is None:
             answer = self._ask_in_place(rule, call)
-            return Cause(where=answer.where(), condition=answer.condition(), error=answer.error)
+            cause = Cause(where=answer.where(), condition=answer.condition(), error=answer.error)
+            return cause, ()
         key = key_of(fragment, rule.index)
         known = self.kinds.get(key)
         if known is None:
@@ -79,7 +79,7 @@ class Prober:
                 answer = self._ask_in_place(rule, call)
                 known.where, known.condition = answer.where(), answer.condition()
                 known.error = answer.error
-        return known
+        return known, tuple(fragment.steps[number].name for number in known.leaks)
 
     def _ask_in_place(self, rule: Rule, call: Any) -> Answer:
         """Ask the check in the module itself, about the one match; nothing is taken."""
@@ -103,18 +103,15 @@ class _Search:
 
     def run(self) -> Cause:
         base = self._ask(self.fragment)
-        ops = tuple(str(getattr(s.op, "name", "")) for s in self.fragment.steps if s.kind == "call")
         if base is None:
-            return Cause(ops=ops)
-        cause = Cause(
-            where=base.where(), condition=base.condition(), error=base.error, ops=ops
-        )
+            return Cause()
+        cause = Cause(where=base.where(), condition=base.condition(), error=base.error)
         if base.accepted:
             cause.alone = True
             leaking = self.fragment.leaking
             together = self._ask(self.fragment, leak=True) if leaking else None
             if together is not None and not together.accepted:
-                cause.leaks = tuple(self.fragment.steps[number].name for number in leaking)
+                cause.leaks = leaking
             return cause
         flips, others = self._climb(base)
         cause.flips, cause.others, cause.probes = self._fewest(flips), others, self.probes

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from ....recording.schema import Reason
 from .graph import Def
-from .matcher import Mismatch, Near
+from .matcher import Mismatch
+from .nearest import Near
 from .patterns import Rule
 from .probe import Cause, Flip
 
@@ -155,6 +156,8 @@ def _mend(first: Mismatch, rule: str) -> str:
             f"Where {first.wanted} should follow, bring it there; otherwise add a rule that ends "
             f"with {first.place.partition(' (')[0]}."
         )
+    if kind == "instead":
+        return f"It is an input of that match; add a rule for {first.pat.say()} alone."
     if kind == "attr":
         return f"Export the model with {first.wanted}, or add a form of {rule} without has_attr."
     if kind == "dtype":
@@ -167,13 +170,13 @@ def _mend(first: Mismatch, rule: str) -> str:
     return f"Add a form of {rule} for what stands there: {first.found}."
 
 
-def refused(rule: Rule, of: Def, cause: Cause, error: str) -> Reason:
+def refused(rule: Rule, cause: Cause, leaks: Sequence[str], error: str) -> Reason:
     """The check refused; ``cause`` says why as far as probing shows."""
     what = rule.name
     evidence: dict[str, str] = {}
     error = error or cause.error
     if cause.flips:
-        seen = " with ".join(_seen(flip) for flip in cause.flips)
+        seen = " together with ".join(_seen(flip) for flip in cause.flips)
         accepted = " and ".join(_accepted(f, len(cause.flips) > 1) for f in cause.flips)
         text = f"{what} refuses {seen}; with {accepted} it matches."
         for flip in cause.flips:
@@ -181,16 +184,16 @@ def refused(rule: Rule, of: Def, cause: Cause, error: str) -> Reason:
         evidence["accepted"] = (
             cause.flips[0].accepted
             if len(cause.flips) == 1
-            else ", ".join(f"{f.facet.label}={f.accepted}" for f in cause.flips)
+            else ", ".join(f"{_short(f)}={f.accepted}" for f in cause.flips)
         )
         if cause.others:
-            evidence["or"] = "; ".join(f"{f.facet.label}={f.accepted}" for f in cause.others)
-        mend = " ".join(dict.fromkeys(_mend_flip(flip) for flip in cause.flips))
-    elif cause.leaks:
-        names = ", ".join(f"%{name}" for name in cause.leaks)
+            evidence["or"] = "; ".join(f"{_short(f)}={f.accepted}" for f in cause.others)
+        mend = _mend_flips(cause.flips)
+    elif leaks:
+        names = ", ".join(f"%{name}" for name in leaks)
         text = (
             f"{what} takes this by itself; here its check refuses because {names}, inside the "
-            f"match, is also used outside it."
+            f"match, {'are' if len(leaks) > 1 else 'is'} also used outside it."
         )
         evidence["used outside"] = names
         mend = (
@@ -241,14 +244,28 @@ def _accepted(flip: Flip, named: bool) -> str:
     return f"{facet.label} {flip.accepted}" if named else flip.accepted
 
 
+def _short(flip: Flip) -> str:
+    return flip.facet.label.removeprefix("attr ")
+
+
+def _mend_flips(flips: Sequence[Flip]) -> str:
+    layouts = [f for f in flips if f.facet.kind == "attr" and "layout" in f.facet.label]
+    said = []
+    if layouts:
+        wanted = {_short(f).partition(" of ")[0]: f.accepted for f in layouts}
+        text = ", ".join(f"{name}={value}" for name, value in wanted.items())
+        turned = "relax.transform.ConvertLayout, where convolutions carry the layout"
+        if {"data_layout", "kernel_layout"} <= wanted.keys():
+            pair = [wanted["data_layout"], wanted["kernel_layout"]]
+            turned = f"relax.transform.ConvertLayout({{{layouts[0].facet.ops[0]!r}: {pair}}})"
+        said.append(f"Bring it to {text}: export the model that way, or {turned}.")
+    said += [_mend_flip(flip) for flip in flips if flip not in layouts]
+    return " ".join(dict.fromkeys(said))
+
+
 def _mend_flip(flip: Flip) -> str:
     facet = flip.facet
     name = facet.label
-    if facet.kind == "attr" and "layout" in name:
-        return (
-            f"Bring it to layout {flip.accepted}: export the model that way, or "
-            f"relax.transform.ConvertLayout where convolutions carry the layout."
-        )
     if facet.kind == "attr":
         return f"Export the model with {name.removeprefix('attr ')}={flip.accepted!r}."
     if facet.kind == "dtype":
