@@ -129,12 +129,12 @@ def summary_data(recording: Recording) -> dict[str, Any]:
         "made_with": recording.made_with,
         "backend": recording.backend.name,
         "entry": recording.entry,
-        "steps": rows.steps(),
-        "rewrites": rows.rewrites(),
-        "subgraphs": rows.subgraphs(),
-        "reasons": rows.reasons(),
-        "separations": rows.separations(),
-        "blockers": rows.blockers() if recording.what_if is not None else None,
+        "steps": rows.steps,
+        "rewrites": rows.rewrites,
+        "subgraphs": rows.subgraphs,
+        "reasons": rows.reasons,
+        "separations": rows.separations,
+        "blockers": rows.blockers if recording.what_if is not None else None,
     }
 
 

@@ -139,7 +139,9 @@ def resolve(
 
     tags = Counter(tag for reading in readings for tag in reading.tags.values())
     for reading in readings:
-        for node, tag in reading.tags.items():
+        # Users before makers: a user tells more surely who its makers are than their own tags do,
+        # which are another's where the pass kept that one of two equal functions.
+        for node, tag in reversed(reading.tags.items()):
             if (reading.name, node) not in ids and tags[tag] == 1 and tag in free:
                 pending.append((reading, node, tag))
                 settle()

@@ -52,7 +52,7 @@ class Operator(msgspec.Struct, omit_defaults=True):
     """Elements of the constants (or bound parameters) that it reads."""
     param_bytes: int = 0
     created_by: str = ""
-    """The rewrite of the prepare step that made it; empty for an operator of the imported module."""
+    """The rewrite of the prepare step that made it; empty for an imported operator."""
     replaced_by: list[int] = []
     """Ids of the operators that stand for this one after the prepare step."""
     fate: str = ""

@@ -121,7 +121,7 @@ def _place_in_place(step: Step, readings: list[Reading], ids: Ids) -> None:
                 reading.homes[node],
                 reading.name,
                 node,
-                backend or composite.partition(".")[0] or "tvm",
+                backend or "tvm",
                 composite,
                 first_site + site if site >= 0 else -1,
             )
@@ -150,8 +150,6 @@ def _place_outlined(
 def _put(step: Step, drawn: Reading, node: int, identity: int, on: str, subgraph: int) -> None:
     drawn.graph.nodes[node].ops.append(identity)
     composite = drawn.composites.get(node, "")
-    if on == "tvm" and composite:
-        on = composite.partition(".")[0]
     step.places[identity] = Place(
         drawn.homes[node], drawn.name, node, on, composite, subgraph
     )

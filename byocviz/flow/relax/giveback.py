@@ -50,11 +50,8 @@ def _sequence(seq: Any, inliner: Inliner) -> Any:
         return seq
     blocks = []
     for block in seq.blocks:
-        if isinstance(block, relax.DataflowBlock):
-            blocks.append(inliner.block(block))
-            continue
         bindings = []
-        for binding in block.bindings:
+        for binding in block.bindings[:]:
             value = binding.value
             if isinstance(value, relax.If):
                 value = relax.If(
@@ -66,5 +63,8 @@ def _sequence(seq: Any, inliner: Inliner) -> Any:
             elif isinstance(value, relax.Function):
                 value = _function(value, inliner)
             bindings.append(rebind(binding, binding.var, value))
-        blocks.append(relax.BindingBlock(bindings, block.span))
+        block = type(block)(bindings, block.span)
+        if isinstance(block, relax.DataflowBlock):
+            block = inliner.block(block)
+        blocks.append(block)
     return relax.SeqExpr(blocks, seq.body, seq.span)

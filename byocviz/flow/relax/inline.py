@@ -13,7 +13,7 @@ from .compat import attribute
 def substitute(expr: Any, by: Mapping[Any, Any]) -> Any:
     """The expression with variables (and global variables) replaced; itself where none was.
 
-    Goes into calls, tuples, elements and Ifs with their blocks; spans and types stay.
+    Goes into calls, tuples, elements, local functions and Ifs; spans and types stay.
     """
     if isinstance(expr, relax.Call):
         op = by.get(expr.op) if not isinstance(expr.op, relax.Function) else None
@@ -41,6 +41,15 @@ def substitute(expr: Any, by: Mapping[Any, Any]) -> Any:
             substitute(expr.cond, by),
             substitute(expr.true_branch, by),
             substitute(expr.false_branch, by),
+            expr.span,
+        )
+    if isinstance(expr, relax.Function):
+        return relax.Function(
+            expr.params,
+            substitute(expr.body, by),
+            expr.ret_ty,
+            expr.is_pure,
+            expr.attrs,
             expr.span,
         )
     if isinstance(expr, relax.SeqExpr):

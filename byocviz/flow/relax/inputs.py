@@ -12,6 +12,7 @@ import tvm
 from tvm import relax
 
 from byocviz.errors import ModuleError
+from byocviz.flow.relax.macs import type_text
 
 _WEIGHT_OPS = re.compile(r"relax\.(nn\.conv\w+|matmul)$")
 _ARITHMETIC: dict[str, Callable[[int, int], int]] = {
@@ -248,7 +249,7 @@ def _checked(ty: Any, value: Any, symbols: _Symbols, name: str) -> Any:
         return tuple(_checked(f, v, symbols, f"{name}[{i}]") for i, (f, v) in enumerate(fields))
     if isinstance(ty, relax.ShapeType):
         sizes = tuple(int(v) for v in value)
-        _check_sizes(ty.values, sizes, symbols, name)
+        _check_sizes(ty, ty.values, sizes, symbols, name)
         return tvm.runtime.ShapeTuple(sizes)
     if isinstance(ty, relax.TensorType):
         array = value if isinstance(value, np.ndarray) else np.asarray(value)
@@ -259,7 +260,7 @@ def _checked(ty: Any, value: Any, symbols: _Symbols, name: str) -> Any:
                 f"Convert it: value.astype({str(ty.dtype)!r}).",
             )
         if isinstance(ty.shape, relax.ShapeExpr):
-            _check_sizes(ty.shape.values, array.shape, symbols, name)
+            _check_sizes(ty, ty.shape.values, array.shape, symbols, name)
         elif 0 <= ty.ndim != array.ndim:
             raise ModuleError(
                 f"input {name!r} has {array.ndim} dimensions; the module wants {ty.ndim}.",
@@ -269,16 +270,15 @@ def _checked(ty: Any, value: Any, symbols: _Symbols, name: str) -> Any:
     return value
 
 
-def _check_sizes(dims: Any, sizes: Sequence[int], symbols: _Symbols, name: str) -> None:
+def _check_sizes(ty: Any, dims: Any, sizes: Sequence[int], symbols: _Symbols, name: str) -> None:
     if dims is None:
         return
-    shown = f"[{', '.join(str(d) for d in dims)}]"
     wanted = [symbols.meet(dim, size) for dim, size in zip(dims, sizes, strict=False)]
     fits = len(sizes) == len(dims) and all(
         want is None or want == size for want, size in zip(wanted, sizes, strict=True)
     )
     if not fits:
         raise ModuleError(
-            f"input {name!r} has shape {list(sizes)}; the module wants {shown}.",
+            f"input {name!r} has shape {list(sizes)}; the module wants {type_text(ty)}.",
             "Give a value of that shape; a symbol has the same value wherever it stands.",
         )

@@ -170,11 +170,11 @@ _COUNTED: dict[str, Callable[[Any], int | None]] = {
 for _n in ("1d", "2d", "3d"):
     _COUNTED[f"relax.nn.conv{_n}"] = _conv_macs
     _COUNTED[f"relax.nn.conv{_n}_transpose"] = _conv_transpose_macs
-for _name in (
-    "call_builtin_with_ctx call_dps_packed call_inplace_packed call_pure_packed call_py_func "
-    "invoke_closure invoke_pure_closure dist.call_tir_local_view vm.call_tir_dyn"
-).split():
-    _COUNTED[f"relax.{_name}"] = _unknown
+_OPAQUE = """
+call_builtin_with_ctx call_dps_packed call_inplace_packed call_pure_packed call_py_func
+invoke_closure invoke_pure_closure dist.call_tir_local_view vm.call_tir_dyn
+"""
+_COUNTED.update((f"relax.{_name}", _unknown) for _name in _OPAQUE.split())
 
 _CALL_TIR = frozenset({"relax.call_tir", "relax.call_tir_inplace", "relax.call_tir_with_grad"})
 

@@ -15,13 +15,14 @@ import tvm_ffi
 
 _LOADS = {"BufferLoad": "buffer", "TensorLoad": "source"}
 # Calls of scalars that give a scalar: they cannot hold a loop.
-_SCALAR_OPS = frozenset(
-    "abs acos acosh asin asinh atan atan2 atanh bitwise_and bitwise_not bitwise_or bitwise_xor "
-    "ceil clz copysign cos cosh erf exp exp10 exp2 fabs floor fmod hypot isfinite isinf isnan "
-    "isnullptr ldexp likely log log10 log1p log2 nearbyint nextafter popcount pow q_multiply_shift "
-    "q_multiply_shift_per_axis reinterpret round rsqrt shift_left shift_right sigmoid sin sinh "
-    "sqrt tan tanh trunc call_pure_extern large_uint_imm infinity max_value min_value".split()
-)
+_SCALAR_NAMES = """
+abs acos acosh asin asinh atan atan2 atanh bitwise_and bitwise_not bitwise_or bitwise_xor ceil clz
+copysign cos cosh erf exp exp10 exp2 fabs floor fmod hypot isfinite isinf isnan isnullptr ldexp
+likely log log10 log1p log2 nearbyint nextafter popcount pow q_multiply_shift
+q_multiply_shift_per_axis reinterpret round rsqrt shift_left shift_right sigmoid sin sinh sqrt tan
+tanh trunc call_pure_extern large_uint_imm infinity max_value min_value
+"""
+_SCALAR_OPS = frozenset(_SCALAR_NAMES.split())
 _LEAVES = frozenset({"Var", "IntImm", "FloatImm", "StringImm", "SizeVar", "PrimVar", "bool"})
 _SPATIAL, _REDUCE = 0, 2
 

@@ -31,8 +31,9 @@ __all__ = [
 
 _MARKS = ("Codegen", "Composite", "Primitive")
 
-# TVM's default lowering after LegalizeOps, without StaticPlanBlockMemory: it lets the two branches of an If share
-# storage that only one of them allocates, and the other then crashes (seen in 0.26 and 0.27).
+# TVM's default lowering after LegalizeOps, without StaticPlanBlockMemory: that lets the two
+# branches of an If share storage which only one of them allocates, and the other then crashes
+# (seen in 0.26 and 0.27).
 _LOWERING = (
     "NormalizeGlobalVar",
     "RewriteDataflowReshape",
@@ -52,19 +53,51 @@ def plain_module(mod: tvm.IRModule, entry: str = "main") -> tvm.IRModule:
     """``mod`` as ordinary functions: what ``entry`` reaches, local functions lifted, no marks.
 
     The attributes ``Codegen``, ``Composite`` and ``Primitive`` are dropped and every Relax
-    function gets a ``global_symbol``, without which the virtual machine does not find it.
+    function gets a ``global_symbol``, without which the virtual machine does not find it. A
+    shape that a call takes from a variable is written out: LegalizeOps asks for that, and a
+    composite function takes its shapes as parameters.
     """
     entry_function(mod, entry)
     mod = relax.transform.LambdaLift()(_reachable(mod, entry))
     out = {}
     for gvar, func in mod.functions_items():
         if isinstance(func, relax.Function):
+            func = _with_shapes_written_out(func)
             for mark in _MARKS:
                 if func.attrs and mark in func.attrs:
                     func = func.without_attr(mark)
             func = func.with_attr("global_symbol", gvar.name_hint)
         out[gvar] = func
     return tvm.IRModule(out, attrs=mod.attrs, global_infos=mod.global_infos)
+
+
+@relax.expr_functor.mutator
+class _WriteShapesOut(relax.expr_functor.PyExprMutator):  # type: ignore[misc]
+    def visit_call_(self, call: relax.Call) -> relax.Expr:
+        args = [_shape_of_variable(arg) or arg for arg in call.args]
+        written = relax.Call(call.op, args, call.attrs, call.ty_args, call.span)
+        return self.visit_expr_post_order(written)
+
+
+def _shape_of_variable(arg: Any) -> relax.ShapeExpr | None:
+    if isinstance(arg, relax.Var) and isinstance(arg.ty, relax.ShapeType):
+        values = arg.ty.values
+        return None if values is None else relax.ShapeExpr(list(values))
+    return None
+
+
+def _with_shapes_written_out(func: relax.Function) -> relax.Function:
+    found: list[Any] = []
+
+    def visit(expr: Any) -> None:
+        if isinstance(expr, relax.Call) and any(_shape_of_variable(arg) for arg in expr.args):
+            found.append(expr)
+
+    relax.analysis.post_order_visit(func, visit)
+    if not found:
+        return func
+    builder = tvm.IRModule({tvm.ir.GlobalVar("f"): func})
+    return _WriteShapesOut(builder).visit_expr(func)
 
 
 def _reachable(mod: tvm.IRModule, entry: str) -> tvm.IRModule:
@@ -137,7 +170,8 @@ def _lower(mod: tvm.IRModule, target: tvm.target.Target) -> tuple[tvm.IRModule, 
     passes = [getattr(relax.transform, name)() for name in _LOWERING]
     mod = tvm.transform.Sequential(passes)(mod)
     names = {func.attrs["global_symbol"] for func in kernels.values()}
-    kept, compiled = {}, {}
+    kept: dict[Any, Any] = {}
+    compiled: dict[Any, Any] = {}
     for gvar, func in mod.functions_items():
         (compiled if gvar.name_hint in names else kept)[gvar] = func
     return tvm.IRModule(kept, attrs=mod.attrs), _KERNELS.libraries(compiled, target)
@@ -177,7 +211,7 @@ class _Kernels:
             if gvar.name_hint in own and not _stands_alone(func):
                 continue
             func = func.without_attr("global_symbol")
-            key = (str(target), tvm_ffi.StructuralKey(func))
+            key = (str(target), tvm_ffi.StructuralKey(func))  # type: ignore[call-arg]
             name = self._names.get(key)
             if name is None:
                 self._made += 1

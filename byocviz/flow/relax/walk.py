@@ -222,7 +222,7 @@ class Walk:
             return
         left = {
             i for i, p in step.places.items()
-            if p.on == "tvm" and self.data.ops[i].kind == "operator"
+            if p.on == "tvm" and not p.composite and self.data.ops[i].kind == "operator"
         }
         if name == "composite":
             disabled = [rule.fusion for rule in self.state.rules if not rule.enabled]

@@ -23,7 +23,7 @@ def alive(recording: Recording, step: Step) -> set[int]:
     for identity, operator in recording.ops.items():
         ended = operator.fate_by in past or (operator.fate_by in rewrites and "prepare" in past)
         made = operator.created_by
-        if made in rewrites and "prepare" not in past:
+        if made and (made if made in ORDER else "prepare") not in past:
             continue
         if not (operator.fate and ended):
             found.add(identity)
@@ -103,7 +103,8 @@ def check_connections(recording: Recording) -> None:
     wanted = connections(steps["prepare"])
     for name in ("composite", "annotate", "merge"):
         if name in steps:
-            lost = {i for i, o in recording.ops.items() if o.fate_by == "composite"}
+            past = ("composite", "merge") if name == "merge" else ("composite",)
+            lost = {i for i, o in recording.ops.items() if o.fate_by in past}
             expected = Counter(
                 {pair: n for pair, n in wanted.items() if not lost.intersection(pair)}
             )
@@ -120,7 +121,9 @@ def check_reasons(recording: Recording) -> None:
         on_tvm = {
             i
             for i, place in step.places.items()
-            if place.on == "tvm" and recording.ops[i].kind == "operator"
+            if place.on == "tvm"
+            and not place.composite
+            and recording.ops[i].kind == "operator"
         }
         assert set(step.reasons) == on_tvm, (step.name, on_tvm ^ set(step.reasons))
         for reason in step.reasons.values():
@@ -159,3 +162,18 @@ def check_all(recording: Recording) -> None:
     check_connections(recording)
     check_reasons(recording)
     check_subgraphs(recording)
+
+
+def check_calls(recording: Recording) -> None:
+    """Each step's call, pasted, makes the step's module from the one that it names."""
+    import tvm_ffi
+
+    modules = recording.__dict__["modules"]
+    for step in good_steps(recording):
+        index = ORDER.index(step.name)
+        source = {"annotate": "prepare", "merge": "composite"}.get(step.name, ORDER[index - 1])
+        if step.name == "import":
+            continue
+        scope = {"mod": modules[source], "params": None}
+        exec(compile(step.call, f"<{step.name}>", "exec"), scope)
+        assert tvm_ffi.structural_equal(scope["mod"], modules[step.name]), step.name

@@ -18,6 +18,7 @@ from byocviz.flow.relax.prepare import (
     dead_code,
     decompose,
     fold,
+    local_functions,
     nary,
 )
 from byocviz.flow.relax.prepare.context import PrepareContext, RewriteSpec
@@ -27,6 +28,7 @@ __all__ = ["REWRITES", "PrepareContext", "RewriteSpec", "apply", "apply_all", "r
 REWRITES: tuple[RewriteSpec, ...] = (
     bind.SPEC,
     dataflow.SPEC,
+    local_functions.SPEC,
     clip.SPEC,
     nary.SPEC,
     constants.SPEC,

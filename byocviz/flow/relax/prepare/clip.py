@@ -51,27 +51,20 @@ class _Refused(Exception):
 
 def run(mod: Any, ctx: PrepareContext) -> Any:
     """See `SPEC`."""
-    kinds: dict[int, tuple[str, Any]] = {}
-    for gv, func in mod.functions.items():
-        if isinstance(func, tvm.tirx.PrimFunc):
-            kinds[s.key(gv)] = _stored_value(func)
-    if not any(kind for kind, _ in kinds.values()):
-        return mod
-    return s.map_functions(mod, lambda _, func: _rewrite(mod, func, kinds, ctx))
+    prims = _PrimFuncs(mod)
+    return s.map_functions(mod, lambda _, f: _rewrite(prims, f, ctx)) if prims.kinds else mod
 
 
-def _rewrite(mod: Any, func: Any, kinds: dict[int, tuple[str, Any]], ctx: PrepareContext) -> Any:
+def _rewrite(prims: _PrimFuncs, func: Any, ctx: PrepareContext) -> Any:
     view = s.View(func)
     found: dict[int, _OneSided] = {}
     for block in view.blocks:
         for binding in block.bindings:
-            call = binding.value
-            if s.op_name(call) != "relax.call_tir" or not kinds.get(s.key(call.args[0]), ("",))[0]:
-                continue
-            try:
-                found[s.key(binding.var)] = _read(mod, view, binding, *kinds[s.key(call.args[0])])
-            except _Refused as cause:
-                ctx.leave(str(cause))
+            if prims.kind(binding.value):
+                try:
+                    found[s.key(binding.var)] = _read(prims, view, binding)
+                except _Refused as cause:
+                    ctx.leave(str(cause))
     edits = s.Edits(view)
     debris: list[Any] = []
     for last in found.values():
@@ -142,65 +135,55 @@ def _remove_debris(view: s.View, edits: s.Edits, debris: list[Any]) -> None:
 # -- proofs
 
 
-def _stored_value(func: Any) -> tuple[str, Any]:
-    """What the PrimFunc's innermost statement stores, if a max or min: its kind and the value.
+class _PrimFuncs:
+    """The PrimFuncs of a module that store a max or a min, and what was proved about them."""
 
-    Only a hint of what to compare it to: `_read` proves it. ``("", None)`` for anything else.
-    """
+    def __init__(self, mod: Any) -> None:
+        self.mod = mod
+        self.kinds: dict[int, tuple[str, Any]] = {}
+        """By global variable: ``Max`` or ``Min``, and the stored value. A hint, no proof."""
+        self._proofs: dict[Any, bool] = {}
+        for gv, func in mod.functions.items():
+            hint = _stored_value(func) if isinstance(func, tvm.tirx.PrimFunc) else None
+            if hint is not None:
+                self.kinds[s.key(gv)] = hint
+
+    def kind(self, call: Any) -> str:
+        """``Max`` or ``Min`` if it is a call of such a PrimFunc, else empty."""
+        if s.op_name(call) != "relax.call_tir":
+            return ""
+        return self.kinds.get(s.key(call.args[0]), ("", None))[0]
+
+    def proved(self, gv: Any, fields: list[Any], swap: bool, value: Any = None) -> bool:
+        """Whether it is the elementwise operator on these arguments (and an immediate).
+
+        ``swap``: the second argument, or the immediate, is the first operand.
+        """
+        shapes = [s.static_shape(f.ty) for f in fields]
+        known = (s.key(gv), swap, value, *shapes, *(s.dtype_of(f.ty) for f in fields))
+        if None in shapes:  # a symbol is no name: prove each by itself
+            return _same(self.mod[gv], self.kinds[s.key(gv)][0], fields, swap, value)
+        if known not in self._proofs:
+            kind = self.kinds[s.key(gv)][0]
+            self._proofs[known] = _same(self.mod[gv], kind, fields, swap, value)
+        return self._proofs[known]
+
+
+def _stored_value(func: Any) -> tuple[str, Any] | None:
+    """What the PrimFunc's innermost statement stores, if a max or min: its kind and the value."""
     try:
         node = func.body.block.body
         while hasattr(node, "body") and not hasattr(node, "block"):
             node = node.body
         value = node.block.body.value
-        kind = type(value).__name__
     except AttributeError:
-        return "", None
-    return (kind, value) if kind in ("Max", "Min") else ("", None)
+        return None
+    kind = type(value).__name__
+    return (kind, value) if kind in ("Max", "Min") else None
 
 
-def _read(mod: Any, view: s.View, binding: Any, kind: str, stored: Any) -> _OneSided:
-    """Prove that a binding is ``max(x, bound)`` or ``min(x, bound)`` with a constant bound."""
-    call, out = binding.value, binding.var
-    if len(call.args) != 2 or len(call.ty_args) != 1 or not isinstance(call.args[1], relax.Tuple):
-        raise _Refused(NOT_ELEMENTWISE)
-    fields, func = list(call.args[1].fields), mod[call.args[0]]
-    if not fields or any(getattr(f.ty, "shape", None) is None for f in fields):
-        raise _Refused(NOT_ELEMENTWISE)
-    if len(fields) == 1:
-        for bound_first in (False, True):
-            value = getattr(stored.a if bound_first else stored.b, "value", None)
-            if value is not None and _proved(func, kind, fields, bound_first, value):
-                return _found(out, kind, fields[0], np.asarray(value), None, bound_first)
-        raise _Refused(NOT_ELEMENTWISE)
-    if len(fields) != 2:
-        raise _Refused(NOT_ELEMENTWISE)
-    swaps = [swap for swap in (False, True) if s.equal(fields[swap].ty, out.ty)]
-    matched = [
-        (swap, bound_first)
-        for swap in swaps
-        for bound_first in (swap, not swap)
-        if _proved(func, kind, fields, bound_first is not swap)
-    ]
-    if not matched:
-        raise _Refused(NOT_ELEMENTWISE)
-    cause = NOT_CONSTANT
-    for swap, bound_first in matched:
-        bound = _guarded(view, fields[not swap])
-        if s.is_constant(bound):
-            values = s.to_numpy(bound)
-            if values.size == 1:
-                return _found(out, kind, fields[swap], values.reshape(()), bound, bound_first)
-            cause = NOT_SCALAR
-        elif s.static_shape(bound.ty) is None or math.prod(s.static_shape(bound.ty) or ()) != 1:
-            cause = NOT_SCALAR
-    raise _Refused(cause)
-
-
-def _proved(func: Any, kind: str, fields: list[Any], swap: bool, value: Any = None) -> bool:
-    """Whether the PrimFunc is the elementwise operator on these arguments (and an immediate).
-
-    ``swap``: the second argument, or the immediate, is the first operand.
-    """
+def _same(func: Any, kind: str, fields: list[Any], swap: bool, value: Any) -> bool:
+    bare = func.without_attr("global_symbol")
     try:
         args = [te.placeholder(list(f.ty.shape.values), s.dtype_of(f.ty), "x") for f in fields]
         operands: list[Any] = list(args)
@@ -210,14 +193,50 @@ def _proved(func: Any, kind: str, fields: list[Any], swap: bool, value: Any = No
             operands.reverse()
         made = (topi.maximum if kind == "Max" else topi.minimum)(*operands)
         # BlockBuilder.call_te makes 64-bit indices of all; a function by hand may have others.
-        fresh = [te.create_prim_func([*args, made], wide) for wide in ("int64", None)]
+        return any(
+            s.equal(bare, te.create_prim_func([*args, made], width).without_attr("global_symbol"))
+            for width in ("int64", None)
+        )
     except Exception:  # TVM raises all kinds on shapes and types that it cannot combine
         return False
-    return any(s.equal(_bare(func), _bare(one)) for one in fresh)
 
 
-def _bare(func: Any) -> Any:
-    return func.without_attr("global_symbol")
+def _read(prims: _PrimFuncs, view: s.View, binding: Any) -> _OneSided:
+    """Prove that a binding is ``max(x, bound)`` or ``min(x, bound)`` with a constant bound."""
+    call, out = binding.value, binding.var
+    if len(call.args) != 2 or len(call.ty_args) != 1 or not isinstance(call.args[1], relax.Tuple):
+        raise _Refused(NOT_ELEMENTWISE)
+    gv, fields = call.args[0], list(call.args[1].fields)
+    kind, stored = prims.kinds[s.key(gv)]
+    if len(fields) not in (1, 2) or any(getattr(f.ty, "shape", None) is None for f in fields):
+        raise _Refused(NOT_ELEMENTWISE)
+    if len(fields) == 1:
+        for bound_first in (False, True):
+            value = getattr(stored.a if bound_first else stored.b, "value", None)
+            if value is not None and prims.proved(gv, fields, bound_first, value):
+                return _found(out, kind, fields[0], np.asarray(value), None, bound_first)
+        raise _Refused(NOT_ELEMENTWISE)
+    matched = [
+        (x, bound_first)
+        for x in (0, 1)
+        if s.equal(fields[x].ty, out.ty)
+        for bound_first in (False, True)
+        if prims.proved(gv, fields, bound_first == (x == 0))
+    ]
+    if not matched:
+        raise _Refused(NOT_ELEMENTWISE)
+    cause = NOT_CONSTANT
+    for x, bound_first in matched:
+        bound = _guarded(view, fields[1 - x])
+        shape = s.static_shape(bound.ty)
+        if s.is_constant(bound):
+            values = s.to_numpy(bound)
+            if values.size == 1:
+                return _found(out, kind, fields[x], values.reshape(()), bound, bound_first)
+            cause = NOT_SCALAR
+        elif shape is None or math.prod(shape) != 1:
+            cause = NOT_SCALAR
+    raise _Refused(cause)
 
 
 def _found(
@@ -225,14 +244,13 @@ def _found(
 ) -> _OneSided:
     if not s.equal(x.ty, out.ty):
         raise _Refused(NOT_SCALAR)
-    dtype = s.dtype_of(out.ty)
     bound: Any = value.item() if value.dtype.kind in "iuf" else float(value)
     if isinstance(bound, float) and math.isnan(bound):
         raise _Refused(IS_NAN)
     if isinstance(bound, int) and not -(2**63) <= bound < 2**63:
         raise _Refused(NOT_REPRESENTABLE)
     if constant is None:
-        constant = relax.const(bound, dtype)
+        constant = relax.const(bound, s.dtype_of(out.ty))
     elif s.static_shape(constant.ty) != ():
         constant = relax.const(value)
     return _OneSided(out, kind, x, bound, constant, bound_first)

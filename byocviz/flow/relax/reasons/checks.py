@@ -8,6 +8,7 @@ from typing import Any
 from tvm import relax
 
 from ..tag import tag_of
+from .trace import error_text
 
 
 class Verdict:
@@ -104,11 +105,6 @@ def _tags(context: Any) -> tuple[int, ...]:
     writing into its maps, and would copy them whole for as long as someone else holds them."""
     calls = (v for v in context.matched_bindings.values() if isinstance(v, relax.Call))
     return tuple(tag for tag in (tag_of(call) for call in calls) if tag >= 0)
-
-
-def error_text(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[-1][:200]}" if lines else type(error).__name__
 
 
 def survey(module: Any, rules: Sequence[tuple[int, Any]]) -> Refusals:

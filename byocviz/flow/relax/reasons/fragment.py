@@ -131,7 +131,7 @@ def attributes(attrs: Any) -> dict[str, Any]:
 
 def cut(index: Index, rule: Rule, call: Any) -> Fragment | None:
     """The fragment of a rule's match at its last call; None where the match cannot be cut out."""
-    near = index.near(call, rule.root.depth + 1)
+    near = index.near(call, rule.root.depth)
     matched = rule.pattern.extract_matched_expr(call, near)
     if matched is None:
         return None

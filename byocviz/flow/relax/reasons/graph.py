@@ -172,13 +172,18 @@ class Index:
         """
         found: dict[int, Def] = {}
         front = [expr]
-        for _ in range(depth + 1):
-            front = [v for e in front for v in _variables(e)]
-            new = [self.defs[k] for k in map(hash, front) if k in self.defs and k not in found]
-            found.update((d.key, d) for d in new)
-            front = [d.value for d in new]
-            if not front:
-                break
+        for _ in range(depth):
+            reached: list[Any] = []
+            for value in front:
+                for variable in _variables(value):
+                    made = self.defs.get(hash(variable))
+                    while made is not None and made.key not in found:
+                        found[made.key] = made
+                        if not isinstance(made.value, relax.Var):
+                            reached.append(made.value)
+                            break
+                        made = self.defs.get(hash(made.value))
+            front = reached
         return {d.var: d.value for d in found.values()}
 
     def say(self, expr: Any) -> str:

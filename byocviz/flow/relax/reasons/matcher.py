@@ -14,7 +14,7 @@ from tvm.ir import Op
 
 from ..compat import Constant
 from .graph import Def, Index
-from .patterns import FUNCTION, Pat
+from .patterns import FUNCTION, Pat, shape_text
 
 # TVM tries the arguments of these two the other way round as well.
 COMMUTATIVE = frozenset({"relax.add", "relax.multiply"})
@@ -117,7 +117,7 @@ class Matcher:
         """Match a pattern against a binding's value."""
         self._memo.clear()
         self._order.clear()
-        return self._match(pat, of.var, of.value)
+        return self._met(pat, of.value, of.value, of, of.value)
 
     def met(self, pats: Iterable[Pat]) -> list[Def]:
         """After a match: the bindings that those parts of the pattern met, each once."""
@@ -136,6 +136,9 @@ class Matcher:
             if there is None:
                 break
             value, made = there.value, there
+        return self._met(pat, expr, value, made, place)
+
+    def _met(self, pat: Pat, expr: Any, value: Any, made: Def | None, place: Place) -> Outcome:
         key = hash(value) if made is None else made.key
         known = self._memo.get(pat.key)
         if known is not None:
@@ -200,10 +203,15 @@ class Matcher:
         if kind == "function":
             return self._function(pat, expr, value, place)
         # The rest asks about one expression alone: TVM itself decides.
-        asked = expr if kind in ("var", "dataflow_var") else value
-        if kind == "constant" and isinstance(value, Constant):
-            return Outcome(1, [])
-        if kind != "constant" and pat.pattern.match(asked):
+        if kind == "constant":
+            constant: bool = isinstance(value, Constant)
+            if constant:
+                return Outcome(1, [])
+        elif kind in ("var", "dataflow_var"):
+            # To TVM a variable that is bound is what it is bound to, and so no variable.
+            if pat.pattern.match(expr, self.index.near(expr, 1)):
+                return Outcome(1, [])
+        elif pat.pattern.match(value):
             return Outcome(1, [])
         return self._no("constant" if kind == "constant" else "other", pat, place, expr)
 
@@ -273,7 +281,7 @@ class Matcher:
             return Outcome(inner.agreed + 1, [])
         elif kind == "shape":
             shape = getattr(ty, "shape", None)
-            found = "(" + ", ".join(str(d) for d in shape) + ")" if shape is not None else "unknown"
+            found = shape_text(shape) if shape is not None else "unknown"
         else:
             found = str(ty)[:80]
         return self._no(kind, pat, expr, found, pat.detail(), inner.agreed)

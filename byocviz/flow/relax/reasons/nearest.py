@@ -93,6 +93,7 @@ class Nearest:
         self._below: dict[tuple[int, int], int] = {}
         self._round: dict[tuple[int, int], int] = {}
         self._plain: dict[str, bool] = {}
+        self._texts: dict[int, str] = {}
         self._typed = any(n.kind in _TYPED for rule in book.rules for n in rule.nodes)
 
     def find(self, of: Def, without: frozenset[int] = frozenset()) -> Near | None:
@@ -177,7 +178,7 @@ class Nearest:
             parts = self.matcher.met(calls)
         elif rule.root.names & {"relax.divide", "relax.multiply"}:
             # TVM re-associates products with quotients: it has the last word.
-            below = self.index.near(root.value, rule.root.depth + 1)
+            below = self.index.near(root.value, rule.root.depth)
             matched = rule.pattern.extract_matched_expr(root.value, below)
             if matched is None:
                 return Near(rule, start, root, outcome.agreed, outcome.why)
@@ -248,9 +249,16 @@ class Nearest:
                 parts = (self._part(of.value, steps - 1),)
             name = of.op or type(of.value).__name__
             if self._typed:
-                attrs = attributes(getattr(of.value, "attrs", None)) if of.op else {}
-                name += type_text(of.value.ty) + str({k: str(v) for k, v in attrs.items()})
+                name += self._typed_text(of)
             known = self._below[key] = self._intern((name, parts))
+        return known
+
+    def _typed_text(self, of: Def) -> str:
+        known = self._texts.get(of.key)
+        if known is None:
+            attrs = attributes(of.value.attrs) if of.op else {}
+            known = type_text(of.value.ty) + str({k: str(v) for k, v in attrs.items()})
+            self._texts[of.key] = known
         return known
 
     def _part(self, arg: Any, steps: int) -> Any:

@@ -62,10 +62,18 @@ class Prober:
     def __init__(self, index: Index) -> None:
         self.index = index
         self.kinds: dict[tuple[Any, ...], Cause] = {}
+        self._places: dict[tuple[int, int], tuple[Cause, tuple[str, ...]]] = {}
 
     def cause(self, rule: Rule, call: Any) -> tuple[Cause, tuple[str, ...]]:
         """The cause of a refusal of the rule's match whose last call is ``call``, the same object
         for all matches of its kind; and the variables of this one that leak."""
+        place = (rule.index, hash(call))
+        known = self._places.get(place)
+        if known is None:
+            known = self._places[place] = self._cause(rule, call)
+        return known
+
+    def _cause(self, rule: Rule, call: Any) -> tuple[Cause, tuple[str, ...]]:
         fragment = cut(self.index, rule, call)
         if fragment is None:
             answer = self._ask_in_place(rule, call)

@@ -28,6 +28,7 @@ class Answer:
         self.asked = False
         self.accepted = False
         self.error = ""
+        self._raised: BaseException | None = None
         self.lines: list[tuple[str, int]] = []
         self.code: CodeType | None = None
         """Of the check itself; None where it is no Python function."""
@@ -57,15 +58,14 @@ class Answer:
     def watch(self, check: Any, context: Any) -> bool:
         """Call the check and note everything. What it raises is noted too, as a refusal."""
         self.asked = True
-        self.lines, self.end, self.error = [], 0, ""
+        self.lines, self.end, self.error, self._raised = [], 0, "", None
         before = sys.gettrace()
         sys.settrace(self._enter)
         try:
             self.accepted = bool(check(context))
         except Exception as error:
-            lines = str(error).strip().splitlines()
-            said = f": {lines[-1][:_LONGEST]}" if lines else ""
-            self.accepted, self.error = False, f"{type(error).__name__}{said}"
+            # On its way through the FFI an error can lose its class; the frame still showed it.
+            self.accepted, self.error = False, error_text(self._raised or error)
         finally:
             sys.settrace(before)
         return self.accepted
@@ -85,9 +85,17 @@ class Answer:
     def _line(self, frame: FrameType, event: str, arg: Any) -> Any:
         if event in ("line", "return", "exception") and frame.f_code is self.code:
             self.end = frame.f_lineno
+            if event == "exception" and isinstance(arg[1], BaseException):
+                self._raised = arg[1]
         if event == "line" and len(self.lines) < _MOST_LINES:
             self.lines.append((frame.f_code.co_filename, frame.f_lineno))
         return self._line
+
+
+def error_text(error: BaseException) -> str:
+    """``ValueError: its last line``."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[-1][:_LONGEST]}" if lines else type(error).__name__
 
 
 def _own(filename: str) -> bool:
@@ -132,7 +140,8 @@ def _simple(value: Any, depth: int = 3) -> Iterator[Any]:
     elif isinstance(value, int | float) and not isinstance(value, bool):
         yield value
     elif isinstance(value, tuple | list | set | frozenset | dict) and depth and len(value) <= 64:
-        for part in value:
+        parts = [*value, *value.values()] if isinstance(value, dict) else value
+        for part in parts:
             yield from _simple(part, depth - 1)
 
 

@@ -174,7 +174,7 @@ def refused(rule: Rule, cause: Cause, leaks: Sequence[str], error: str) -> Reaso
     """The check refused; ``cause`` says why as far as probing shows."""
     what = rule.name
     evidence: dict[str, str] = {}
-    error = error or cause.error
+    error = cause.error or error
     if cause.flips:
         seen = " together with ".join(_seen(flip) for flip in cause.flips)
         accepted = " and ".join(_accepted(f, len(cause.flips) > 1) for f in cause.flips)

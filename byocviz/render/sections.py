@@ -1,0 +1,214 @@
+"""Parts of a recording's summary below its steps. Each is None where there is nothing to say."""
+
+from __future__ import annotations
+
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.text import Text
+
+from byocviz.recording import STEPS, Blocker, Recording, Rewrite, Separation, Step
+from byocviz.recording.printable import printable
+from byocviz.recording.tables import ReasonGroup, label, reason_groups
+from byocviz.render import figures
+from byocviz.render.pieces import (
+    first_line,
+    fitting,
+    indented,
+    last_good,
+    middle,
+    more,
+    op_at,
+    plain_table,
+    safe,
+    short_op,
+)
+
+TOP = 10
+"""Rows of a table that may be long; what is left out is counted below it."""
+_PATH = 6
+_NAME = 60
+
+
+def rewrites(recording: Recording) -> RenderableType | None:
+    """The rewrites that changed something, in order, with what they assume; those that found
+    nothing or were off in a line below. None where there are none."""
+    every = [rewrite for step in recording.steps for rewrite in step.rewrites]
+    if not every:
+        return None
+    parts: list[RenderableType] = [_rewrite(rewrite) for rewrite in every if rewrite.count]
+    idle = [rewrite.name for rewrite in every if rewrite.enabled and not rewrite.count]
+    off = [rewrite.name for rewrite in every if not rewrite.enabled]
+    if idle:
+        parts.append(indented(f"found nothing: {', '.join(idle)}"))
+    if off:
+        parts.append(indented(f"switched off: {', '.join(off)}"))
+    return Group(*parts)
+
+
+def _rewrite(rewrite: Rewrite) -> Group:
+    line = Text("  ").append(printable(rewrite.name, limit=_NAME), style="bold")
+    line.append(
+        f": {figures.plural(rewrite.count, 'place')}, "
+        f"operators {rewrite.before:,} -> {rewrite.after:,}"
+    )
+    said = [first_line(rewrite.text)]
+    if rewrite.assumes:
+        said.append(f"Assumes: {first_line(rewrite.assumes)}")
+    said += [f"Left {places:,}: {cause}" for cause, places in rewrite.left.items()]
+    return Group(line, *(indented(one, 6) for one in said if one))
+
+
+def subgraphs(
+    recording: Recording, step: Step | None = None, top: int = TOP
+) -> RenderableType | None:
+    """The subgraphs of a step (the last), the most multiply-accumulates first."""
+    step = step or last_good(recording)
+    if step is None or step.name in STEPS[: STEPS.index("annotate")]:
+        return None  # before there can be any
+    if not step.subgraphs:
+        return indented("none")
+    return Group(SubgraphTable(step, top), *more(len(step.subgraphs) - top, "subgraph"))
+
+
+class SubgraphTable:
+    """Subgraphs, one a row. What is left of the width beside the figures goes to the names, which
+    TVM can make thousands of characters long, and to the operators."""
+
+    _FIGURES = ("operators", "MACs", "weights", "in", "out")
+
+    def __init__(self, step: Step, top: int) -> None:
+        order = sorted(
+            enumerate(step.subgraphs),
+            key=lambda item: (-(item[1].macs or 0), -sum(item[1].ops.values()), item[0]),
+        )
+        self.rows = order[:top]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        rows = [
+            (
+                figures.count(sum(sub.ops.values())),
+                figures.short(sub.macs),
+                figures.data(sub.param_bytes),
+                figures.data(sub.bytes_in),
+                figures.data(sub.bytes_out),
+            )
+            for _, sub in self.rows
+        ]
+        widths = [max(map(len, column)) for column in zip(self._FIGURES, *rows, strict=True)]
+        number = max(len(f"#{index}") for index, _ in self.rows)
+        rest = max(options.max_width - number - sum(widths) - 2 * len(widths) - 3, 8)
+        mostly = rest >= 48
+        longest = max(len(printable(sub.name)) for _, sub in self.rows)
+        room = max(min(longest, rest // 2 if mostly else rest), len("subgraph"))
+        names = [("", "right"), ("subgraph", "left"), *((name, "right") for name in self._FIGURES)]
+        table = plain_table([*names, ("mostly", "left")] if mostly else names)
+        for (index, sub), row in zip(self.rows, rows, strict=True):
+            cells: list[RenderableType] = [f"#{index}", Text(middle(sub.name, room)), *row]
+            table.add_row(*cells, *([Text(fitting(sub.ops, rest - room - 2))] if mostly else ()))
+        yield table
+
+
+def reasons(
+    recording: Recording, step: Step | None = None, top: int = TOP
+) -> RenderableType | None:
+    """Why operators stay on TVM at a step (the last), by operator and code, with the mend."""
+    step = step or last_good(recording)
+    if step is None or not step.reasons:
+        return None
+    groups = reason_groups(recording, step)
+    parts = [_reason(group) for group in groups[:top]]
+    return Group(*parts, *more(len(groups) - top, "kind of operator", "kinds of operators"))
+
+
+def _reason(group: ReasonGroup) -> Group:
+    line = Text(f"{len(group.op_ids):>6,}  ")
+    line.append(printable(short_op(group.op), limit=_NAME), style="bold")
+    line.append(printable(f"  [{group.code}]"))
+    parts: list[RenderableType] = [line]
+    said, places = next(iter(group.texts.items()))
+    others = len(group.texts) - 1
+    if others:
+        wordings = figures.plural(others, "other wording")
+        said = f"{first_line(said)} ({places:,} of {len(group.op_ids):,}; {wordings})"
+    parts.append(indented(first_line(said), 8))
+    mend = next(iter(group.mends), "")
+    if mend:
+        parts.append(indented(f"-> {first_line(mend)}", 8))
+    return Group(*parts)
+
+
+def separations(
+    recording: Recording, step: Step | None = None, top: int = TOP
+) -> RenderableType | None:
+    """What keeps the subgraphs of a step (the last) from being one: pairs by the kinds of the
+    operators between them, the most pairs first."""
+    step = step or last_good(recording)
+    if step is None or not step.separations:
+        return None
+    groups: dict[tuple[str, tuple[str, ...]], list[Separation]] = {}
+    for apart in step.separations:
+        names = tuple(label(recording.ops[key]) for key in apart.path)
+        groups.setdefault((apart.code, names), []).append(apart)
+    order = sorted(groups.values(), key=lambda group: (-len(group), len(group[0].path)))
+    parts = [_separation(recording, step, group) for group in order[:top]]
+    return Group(*parts, *more(len(order) - top, "cause"))
+
+
+def _separation(recording: Recording, step: Step, group: list[Separation]) -> Group:
+    """Pairs that the same kinds of operators keep apart, told by the first of them."""
+    apart = group[0]
+    line = Text(f"{len(group):>6,}  {'pair' if len(group) == 1 else 'pairs'}")
+    line.append(printable(f"  [{apart.code}]"))
+    parts: list[RenderableType] = [line, indented(first_line(apart.text), 8)]
+    said = f"#{apart.a} | #{apart.b}"
+    if apart.path:
+        named = [op_at(recording, key) for key in apart.path]
+        half = _PATH // 2
+        if len(named) > _PATH + 1:
+            named[half:-half] = [f"({len(apart.path) - _PATH:,} more)"]
+        said += f": {' -> '.join(named)}"
+    parts.append(indented(said if len(group) == 1 else f"such as {said}", 8))
+    return Group(*parts)
+
+
+def blockers(recording: Recording, top: int = TOP) -> RenderableType | None:
+    """The what-if of each kind of operator left on TVM, the largest gain first. None where it
+    was not worked out."""
+    found = recording.what_if
+    if found is None:
+        return None
+    if not found:
+        return indented("nothing: no operator is left on TVM that a rule could take")
+    now = found[0]
+    parts: list[RenderableType] = [
+        indented(
+            f"now: {figures.plural(now.subgraphs_now, 'subgraph')}, "
+            f"{figures.share(now.coverage_ops_now)} of operators and "
+            f"{figures.share(now.coverage_macs_now)} of MACs on the backend, "
+            f"{figures.data(now.boundary_bytes_now)} over the boundary"
+        )
+    ]
+    names = ("operators", "subgraphs", "on backend", "of MACs", "boundary")
+    table = plain_table([("a rule for", "left"), *((name, "right") for name in names)])
+    for one in found[:top]:
+        table.add_row(*map(safe, _blocker(one)))
+    parts += [table, *more(len(found) - top, "kind", "kinds")]
+    parts += [
+        indented(f"{short_op(one.op)}: partitioning failed: {first_line(one.error)}")
+        for one in found[:top]
+        if one.error
+    ]
+    return Group(*parts)
+
+
+def _blocker(one: Blocker) -> list[str]:
+    name = middle(short_op(one.op), 26)
+    if one.error:
+        return [name, figures.count(one.count), "failed", "-", "-", "-"]
+    return [
+        name,
+        figures.count(one.count),
+        figures.count(one.subgraphs),
+        figures.share(one.coverage_ops),
+        figures.share(one.coverage_macs),
+        figures.data(one.boundary_bytes),
+    ]

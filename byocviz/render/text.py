@@ -1,0 +1,237 @@
+"""A recording as text for a terminal: rich renderables, and plain text of them.
+
+Every string of the recording is shown through `printable` and as `rich.text.Text`, never as
+markup, so that no name can colour, move or hide what stands around it. Nothing is told by
+colour alone.
+"""
+
+from __future__ import annotations
+
+import io
+import shutil
+import sys
+
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
+from byocviz.recording import Comparison, FunctionView, Recording, Step
+from byocviz.recording.compare import boundary_bytes
+from byocviz.recording.printable import printable
+from byocviz.render import figures
+from byocviz.render.pieces import first_line, indented, more, plain_table, safe, short_op
+from byocviz.render.sections import TOP, blockers, reasons, rewrites, separations, subgraphs
+
+__all__ = [
+    "StepsTable",
+    "blockers",
+    "comparison",
+    "composites",
+    "header",
+    "reasons",
+    "rewrites",
+    "separations",
+    "subgraphs",
+    "summary",
+    "to_text",
+]
+
+
+def to_text(renderable: RenderableType, width: int | None = None) -> str:
+    """Plain text of a renderable: no escapes, no trailing blanks, ``width`` columns (the
+    terminal's by default, 80 where there is none). Characters that stdout could not print
+    are replaced."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    sheet = _Sheet(encoding)
+    columns = width or shutil.get_terminal_size((80, 24)).columns
+    console = Console(
+        file=sheet,
+        width=max(columns, 20),
+        color_system=None,
+        force_terminal=False,
+        force_jupyter=False,
+        force_interactive=False,
+        legacy_windows=False,
+        markup=False,
+        emoji=False,
+        highlight=False,
+    )
+    console.print(renderable)
+    text = sheet.getvalue().encode(encoding, "replace").decode(encoding)
+    return "\n".join(line.rstrip() for line in text.splitlines()).strip("\n") + "\n"
+
+
+class _Sheet(io.StringIO):
+    """A text file in memory that claims stdout's encoding, by which rich picks its lines."""
+
+    def __init__(self, encoding: str) -> None:
+        super().__init__()
+        self._encoding = encoding
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return self._encoding
+
+
+def summary(recording: Recording, top: int = TOP) -> Group:
+    """Everything in order: what was recorded, the steps, the rewrites, the subgraphs, why the
+    rest stays on TVM, what keeps the subgraphs apart, and the blockers where they are known."""
+    parts: list[RenderableType] = [header(recording), "", StepsTable(recording)]
+    parts += _errors(recording)
+    for title, part in (
+        ("Rewrites of the prepare step", rewrites(recording)),
+        ("Subgraphs", subgraphs(recording, top=top)),
+        ("Why operators stay on TVM", reasons(recording, top=top)),
+        ("What keeps subgraphs apart", separations(recording, top=top)),
+        ("What one more rule would change", blockers(recording, top=top)),
+    ):
+        if part is not None:
+            parts += ["", Text(title, style="bold"), part]
+    return Group(*parts)
+
+
+def header(recording: Recording) -> Group:
+    """Title, backend and its rules, weights, and the versions that made it."""
+    title = safe(recording.title or "untitled", style="bold")
+    backend = recording.backend
+    off = [rule.name for rule in backend.rules if not rule.enabled]
+    line = safe(f"{recording.ir}, entry {recording.entry!r}, backend {backend.name or 'none'}")
+    line.append(f", {figures.plural(len(backend.rules), 'rule')}")
+    if off:
+        line.append(printable(f" ({len(off)} off: {', '.join(off[:4])}"))
+        line.append(", ...)" if len(off) > 4 else ")")
+    lines: list[RenderableType] = [title, line]
+    weights = recording.weights
+    if weights.tensors:
+        lines.append(
+            Text(
+                f"weights: {figures.plural(weights.tensors, 'tensor')}, "
+                f"{figures.short(weights.elements)} elements, {figures.data(weights.bytes)} "
+                "(not in the recording)"
+            )
+        )
+    made = ", ".join(f"{name} {version}" for name, version in recording.made_with.items())
+    if made or recording.created:
+        when = f"recorded {recording.created}" if recording.created else "recorded"
+        lines.append(safe(f"{when} with {made}" if made else when, style="dim"))
+    return Group(*lines)
+
+
+class StepsTable:
+    """The steps, one a row: one table where the width allows it, else what happened and how
+    long it took apart."""
+
+    _WHAT = ("operators", "composites", "subgraphs", "on backend", "of MACs", "boundary")
+    _TIME = ("changed", "TVM", "capture")
+
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
+        self.verified = any(
+            step.max_difference is not None or step.verify_error for step in recording.steps
+        )
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        whole = self._table(what=True, time=True)
+        wanted = Measurement.get(console, options.update(width=1000), whole).maximum
+        if wanted <= options.max_width:
+            yield whole
+            return
+        yield self._table(what=True, time=False)
+        yield ""
+        yield self._table(what=False, time=True)
+
+    def _table(self, *, what: bool, time: bool) -> Table:
+        names = [*(self._WHAT if what else ()), *(self._TIME if time else ())]
+        if time and self.verified:
+            names.append("max difference")
+        table = plain_table([("step", "left"), *((name, "right") for name in names)])
+        for step in self.recording.steps:
+            row = [step.name, *(_what(step) if what else ()), *(_time(step) if time else ())]
+            if time and self.verified:
+                row.append("failed" if step.verify_error else _checked(step))
+            table.add_row(*map(safe, row))
+        return table
+
+
+def _what(step: Step) -> list[str]:
+    if step.error is not None:
+        return ["failed", *["-"] * 5]
+    profile = step.profile
+    return [
+        figures.count(profile.total),
+        figures.count(composites(step)),
+        figures.count(len(step.subgraphs)),
+        figures.share(profile.coverage_ops),
+        "-" if profile.macs == 0 else figures.share(profile.coverage_macs),
+        figures.data(boundary_bytes(step)),
+    ]
+
+
+def _time(step: Step) -> list[str]:
+    changed = "failed" if step.error is not None else "yes" if step.changed else "no"
+    return [changed, figures.seconds(step.tvm_seconds), figures.seconds(step.capture_seconds)]
+
+
+def _checked(step: Step) -> str:
+    return "-" if step.max_difference is None else figures.difference(step.max_difference)
+
+
+def composites(step: Step) -> int:
+    """Composite functions at a step, one a place where they are called."""
+    inside = sum(sum(sub.composites.values()) for sub in step.subgraphs)
+    return inside + sum(_free_composites(view) for view in step.functions)
+
+
+def _free_composites(view: FunctionView) -> int:
+    """Composite boxes of one drawing that no subgraph counts already."""
+    if view.graph is None or view.kind == "subgraph":
+        return 0
+    nodes, found = view.graph.nodes, 0
+    for node in nodes:
+        if node.kind != "composite":
+            continue
+        around, owned = node, node.subgraph >= 0
+        while around.parent >= 0 and not owned:
+            around = nodes[around.parent]
+            owned = around.subgraph >= 0
+        found += not owned
+    return found
+
+
+def _errors(recording: Recording) -> list[RenderableType]:
+    found: list[RenderableType] = []
+    for step in recording.steps:
+        if step.error is not None:
+            error = step.error
+            found.append(safe(f"{step.name} failed: {error.type}: {first_line(error.message)}"))
+            if error.mend:
+                found.append(indented(error.mend))
+        if step.verify_error:
+            found.append(
+                safe(f"{step.name} could not be verified: {first_line(step.verify_error)}")
+            )
+    return found
+
+
+def comparison(found: Comparison) -> Group:
+    """What changed between two steps, in a few lines."""
+    parts: list[RenderableType] = [safe(f"{found.a} -> {found.b}", style="bold")]
+    if not found.changed:
+        return Group(*parts, indented("nothing changed"))
+    parts.append(
+        indented(
+            f"{len(found.added):,} added, {len(found.gone):,} gone, {len(found.moved):,} moved, "
+            f"{len(found.recoloured):,} to another backend"
+        )
+    )
+    parts.append(
+        indented(
+            f"operators {found.total[0]:,} -> {found.total[1]:,}; "
+            f"subgraphs {found.subgraphs[0]:,} -> {found.subgraphs[1]:,}; boundary "
+            f"{figures.data(found.boundary_bytes[0])} -> {figures.data(found.boundary_bytes[1])}"
+        )
+    )
+    for name, (before, after) in list(found.counts.items())[:TOP]:
+        parts.append(indented(f"{short_op(name)}: {before:,} -> {after:,}", 4))
+    return Group(*parts, *more(len(found.counts) - TOP, "kind of operator", "kinds of operators"))

@@ -1,0 +1,117 @@
+"""Backends, their rules, and how they are found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.metadata import EntryPoint
+
+import pytest
+from tvm.relax.backend.pattern_registry import get_patterns_with_prefix
+from tvm.relax.dpl import is_op, wildcard
+
+from byocviz import backends
+from byocviz.backends import Backend
+from byocviz.errors import BackendError
+from byocviz.recording import PrunePolicy
+
+
+def relu() -> list[object]:
+    return [("chip.relu", is_op("relax.nn.relu")(wildcard()))]
+
+
+@pytest.fixture
+def registered() -> Iterator[Backend]:
+    backend = Backend("chip", relu)
+    backends.register(backend)
+    yield backend
+    backends._registered.pop("chip")
+
+
+def test_tensorrt_is_tvms_own_table_in_its_order() -> None:
+    backend = backends.get("tensorrt")
+    assert [rule.name for rule in backend.rules()] == [
+        str(p.name) for p in get_patterns_with_prefix("tensorrt")
+    ]
+    assert backend.prune == PrunePolicy(require_macs=True)
+
+
+def test_the_table_is_read_anew(registered: Backend) -> None:
+    from tvm.relax.backend.pattern_registry import register_patterns
+
+    before = len(backends.get("tensorrt").rules())
+    name = "tensorrt.byocviz_test"
+    register_patterns([(name, is_op("relax.nn.leakyrelu")(wildcard()))])
+    try:
+        rules = backends.get("tensorrt").rules()
+        assert len(rules) == before + 1
+        assert rules[0].name == name, "what is registered later comes first"
+    finally:
+        from tvm.relax.backend import _ffi_api
+
+        _ffi_api.RemovePatterns([name])
+
+
+def test_names(registered: Backend) -> None:
+    assert {"chip", "tensorrt", "tutorial"} <= set(backends.names())
+    assert backends.get("chip") is registered
+    assert backends.get(registered) is registered
+
+
+def test_a_function_that_makes_one() -> None:
+    backends.register(lambda: Backend("made", relu), name="made")
+    try:
+        assert backends.get("made").name == "made"
+    finally:
+        backends._registered.pop("made")
+    with pytest.raises(BackendError, match="name"):
+        backends.register(lambda: Backend("made", relu))
+
+
+def test_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    point = EntryPoint("mine", "byocviz.backends.tutorial:backend", backends.GROUP)
+    broken = EntryPoint("broken", "byocviz.no_such_module:backend", backends.GROUP)
+    monkeypatch.setattr(backends, "entry_points", lambda group: [point, broken])
+    assert backends.get("mine").name == "tutorial"
+    with pytest.raises(BackendError, match="no_such_module"):
+        backends.get("broken")
+
+
+def test_from_tvm() -> None:
+    assert Backend.from_tvm("tensorrt").rules()
+    with pytest.raises(BackendError, match=r"no_such_chip[\s\S]*tensorrt"):
+        Backend.from_tvm("no_such_chip")
+
+
+def test_an_unknown_name_offers_a_near_one() -> None:
+    with pytest.raises(BackendError, match=r"tensorr\b[\s\S]*tensorrt"):
+        backends.get("tensorr")
+    with pytest.raises(BackendError, match="int"):
+        backends.get(7)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("patterns", "said"),
+    [
+        ([], "no rules"),
+        ([("chip.relu",)], "Rule 0"),
+        ([("relu", is_op("relax.nn.relu")(wildcard()))], "prefix"),
+        ([object()], "Rule 0"),
+    ],
+    ids=["empty", "short", "no prefix", "no pattern"],
+)
+def test_tables_that_cannot_be_used(patterns: list[object], said: str) -> None:
+    with pytest.raises(BackendError, match=said):
+        Backend("chip", lambda: patterns).rules()
+
+
+def test_switches() -> None:
+    backend = Backend("chip", lambda: [*relu(), ("chip.tanh", is_op("relax.tanh")(wildcard()))])
+    assert [r.enabled for r in backend.rules()] == [True, True]
+    assert [r.enabled for r in backend.rules({"relu": False})] == [False, True]
+    assert [r.enabled for r in backend.rules(["chip.tanh"])] == [False, True]
+    assert [r.enabled for r in backend.rules("tanh")] == [False, True]
+    with pytest.raises(BackendError, match=r"tan\b[\s\S]*tanh"):
+        backend.rules({"tan": True})
+    quiet = Backend("chip", relu, off=frozenset({"chip.relu"}))
+    assert [r.enabled for r in quiet.rules()] == [False]
+    assert [r.enabled for r in quiet.rules({"relu": True})] == [True]

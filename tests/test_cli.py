@@ -1,0 +1,94 @@
+"""The command line, run as a person would run it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from byocviz.cli import main
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "byocviz", *arguments], capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    import onnx
+    from onnx import TensorProto, helper
+
+    def tensor(name: str, shape: list[object]) -> onnx.ValueInfoProto:
+        return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+
+    graph = helper.make_graph(
+        [
+            helper.make_node("Relu", ["x"], ["a"], name="first"),
+            helper.make_node("LeakyRelu", ["a"], ["b"], name="between"),
+            helper.make_node("Sigmoid", ["b"], ["y"], name="last"),
+        ],
+        "small",
+        [tensor("x", ["n", 8])],
+        [tensor("y", ["n", 8])],
+    )
+    path = tmp_path / "small.onnx"
+    opset = [helper.make_opsetid("", 17)]
+    onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=8), path)
+    return path
+
+
+def test_record_and_show(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out.byocviz"
+    assert main(["record", str(model), "--shape", "x=2,8", "--no-prune", "--verify", "--blockers",
+                 "-o", str(out), "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert [s["step"] for s in data["steps"]][0] == "import"
+    assert data["blockers"]
+    assert main(["show", str(out)]) == 0
+    text = capsys.readouterr().out
+    assert "small" in text
+    assert "prune" in text
+    assert main(["show", str(out), "--step", "merge", "--function", "main"]) == 0
+    assert "def main(x: R.Tensor((2, 8)" in capsys.readouterr().out
+    assert main(["show", str(out), "--step", "merge", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["step"]["name"] == "merge"
+
+
+def test_what_is_wrong_is_said_and_nothing_is_traced(model: Path, tmp_path: Path) -> None:
+    nothing = tmp_path / "nothing.byocviz"
+    nothing.write_bytes(b"PK\x03\x04 and more")
+    for arguments, word in (
+        (["show", str(nothing)], "nothing.byocviz"),
+        (["show", str(tmp_path / "absent.byocviz")], "absent.byocviz"),
+        (["record", str(tmp_path / "absent.onnx")], "absent.onnx"),
+        (["record", str(model), "--off", "tensorrt.nope"], "nope"),
+        (["record", str(model), "-b", "nochip"], "nochip"),
+        (["record", str(model), "--entry", "forward"], "forward"),
+    ):
+        done = run(*arguments)
+        assert done.returncode == 1, arguments
+        assert word in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_usage() -> None:
+    assert run().returncode == 2
+    assert run("record", "m.onnx", "--shape", "x").returncode == 2
+    assert run("--version").stdout.startswith("byocviz ")
+
+
+def test_doctor(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--json"]) == 0
+    findings = {f["name"]: f for f in json.loads(capsys.readouterr().out)}
+    assert findings["tvm"]["state"] == "ok"
+    assert "llvm" in findings["tvm targets"]["value"]
+    assert "tensorrt" in findings["tvm pattern tables"]["value"]
+    for finding in findings.values():
+        assert finding["state"] == "ok" or finding["mend"] or finding["name"].startswith("GPU")
+    assert main(["doctor"]) == 0
+    assert "python" in capsys.readouterr().out
