@@ -306,7 +306,7 @@ def _dim_text(dim: Any) -> str:
 
 def _shape_text(dims: Any, ndim: int) -> str:
     if dims is not None:
-        return ", ".join([_dim_text(dim) for dim in dims])
+        return ", ".join([_dim_text(dim) for dim in dims[:]])
     return ", ".join("?" * ndim) if ndim >= 0 else "*"
 
 

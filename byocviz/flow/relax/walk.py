@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import time
 import traceback
@@ -86,6 +87,17 @@ class Walk:
 
     def run(self) -> Recording:
         """All steps; one that raises is written down with its error and ends the walk."""
+        # What is made here lives as long as the recording: collecting meanwhile only costs.
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            self._run()
+        finally:
+            if collecting:
+                gc.enable()
+        return self.data
+
+    def _run(self) -> None:
         for index, part in enumerate(WALK):
             self.tell(part.NAME, index, len(WALK))
             step = Step(part.NAME)
@@ -103,7 +115,6 @@ class Walk:
             finally:
                 step.tvm_seconds = self.state.tvm_seconds
                 step.capture_seconds = time.perf_counter() - start - step.tvm_seconds
-        return self.data
 
     def _step(self, part: Any, step: Step) -> None:
         if part.NAME == "import":
@@ -225,10 +236,15 @@ class Walk:
             if p.on == "tvm" and not p.composite and self.data.ops[i].kind == "operator"
         }
         if name == "composite":
-            disabled = [rule.fusion for rule in self.state.rules if not rule.enabled]
+            rules = self.state.rules
             self.reasons = explain(
-                self.state.prepared, self.state.enabled, left,
-                refusals=self.state.refusals, disabled=disabled,
+                self.state.prepared,
+                self.state.enabled,
+                left,
+                refusals=self.state.refusals,
+                disabled=[rule.fusion for rule in rules if not rule.enabled],
+                owners={i: p.composite for i, p in step.places.items() if p.composite},
+                order=[rule.fusion for rule in rules],
             )
         step.reasons = {i: self.reasons[i] for i in left if i in self.reasons}
         if name == "merge":
