@@ -11,12 +11,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import backends, models
-    from .backends import Backend
-    from .errors import ByocvizError
-    from .flow.record import record
-    from .recording import PrunePolicy, Recording, load
-    from .version import __version__
+    from byocviz import backends, models
+    from byocviz.backends import Backend
+    from byocviz.errors import ByocvizError
+    from byocviz.flow.record import record
+    from byocviz.recording import PrunePolicy, Recording, load
+    from byocviz.version import __version__
 
 _HOMES = {
     "Backend": "byocviz.backends",

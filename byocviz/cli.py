@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from .errors import ByocvizError
-from .version import __version__
+from byocviz.errors import ByocvizError
+from byocviz.version import __version__
 
 if TYPE_CHECKING:
-    from .recording import Recording
+    from byocviz.recording import Recording
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -27,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return int(arguments.run(arguments) or 0)
     except ByocvizError as error:
-        from .recording.printable import printable
+        from byocviz.recording.printable import printable
 
         lines = [printable(error.message, limit=4000)]
         if error.mend:
@@ -58,11 +58,19 @@ def _parser() -> argparse.ArgumentParser:
     record.add_argument("-b", "--backend", default="tensorrt", help="default: tensorrt")
     record.add_argument("--entry", default="main", help="the entry function (default: main)")
     record.add_argument(
-        "--shape", action="append", default=[], metavar="NAME=1,3,300,300", type=_shape,
+        "--shape",
+        action="append",
+        default=[],
+        metavar="NAME=1,3,300,300",
+        type=_shape,
         help="fix the shape of an input; may be given more than once",
     )
-    record.add_argument("--off", action="append", default=[], metavar="RULE", help="switch a rule off")
-    record.add_argument("--on", action="append", default=[], metavar="RULE", help="switch a rule on")
+    record.add_argument(
+        "--off", action="append", default=[], metavar="RULE", help="switch a rule off"
+    )
+    record.add_argument(
+        "--on", action="append", default=[], metavar="RULE", help="switch a rule on"
+    )
     record.add_argument("--no-prepare", action="store_true", help="leave the prepare step out")
     record.add_argument("--no-prune", action="store_true", help="give no subgraph back to TVM")
     record.add_argument(
@@ -85,10 +93,18 @@ def _parser() -> argparse.ArgumentParser:
     demo = commands.add_parser(
         "demo", help="record the bundled SSD (MobileNetV2, COCO) and say what became of it"
     )
-    demo.add_argument("-o", "--output", type=Path, default=Path("ssd.byocviz"),
-                      help="where to save the recording (default: ssd.byocviz)")
-    demo.add_argument("--verify", action="store_true",
-                      help="also compile and run each step on the CPU (some minutes)")
+    demo.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        default=Path("ssd.byocviz"),
+        help="where to save the recording (default: ssd.byocviz)",
+    )
+    demo.add_argument(
+        "--verify",
+        action="store_true",
+        help="also compile and run each step on the CPU (some minutes)",
+    )
     _json(demo)
     demo.set_defaults(run=_demo)
 
@@ -120,7 +136,7 @@ def _print_json(value: Any) -> None:
 
 def summary_data(recording: Recording) -> dict[str, Any]:
     """What ``--json`` prints of a recording: its tables as rows, without IR text and graphs."""
-    from .recording import tables
+    from byocviz.recording import tables
 
     rows = tables(recording)
     return {
@@ -148,8 +164,8 @@ def _say(recording: Recording, as_json: bool) -> None:
 
 
 def _record(arguments: argparse.Namespace) -> int:
-    from . import models
-    from .flow.record import record
+    from byocviz import models
+    from byocviz.flow.record import record
 
     module = models.load(arguments.model, shapes=dict(arguments.shape) or None)
     switches = dict.fromkeys(arguments.off, False) | dict.fromkeys(arguments.on, True)
@@ -172,11 +188,13 @@ def _record(arguments: argparse.Namespace) -> int:
 
 
 def _show(arguments: argparse.Namespace) -> int:
-    from .recording import load
+    from byocviz.recording import load
 
     recording = load(arguments.recording)
     if arguments.function and not arguments.step:
-        raise ByocvizError("--function needs --step.", "byocviz show FILE --step merge --function main")
+        raise ByocvizError(
+            "--function needs --step.", "byocviz show FILE --step merge --function main"
+        )
     if arguments.step:
         return _show_step(recording, arguments)
     _say(recording, arguments.json)
@@ -184,7 +202,7 @@ def _show(arguments: argparse.Namespace) -> int:
 
 
 def _show_step(recording: Recording, arguments: argparse.Namespace) -> int:
-    from .recording.printable import printable
+    from byocviz.recording.printable import printable
 
     step = recording.step(arguments.step)
     functions = [f for f in step.functions if arguments.function in (None, f.name)]
@@ -203,7 +221,7 @@ def _show_step(recording: Recording, arguments: argparse.Namespace) -> int:
 
 
 def _demo(arguments: argparse.Namespace) -> int:
-    from .demo import demo
+    from byocviz.demo import demo
 
     found = demo(arguments.output, verify=arguments.verify)
     if arguments.json:
@@ -219,7 +237,7 @@ def _demo(arguments: argparse.Namespace) -> int:
 
 
 def _doctor(arguments: argparse.Namespace) -> int:
-    from .doctor import examine
+    from byocviz.doctor import examine
 
     findings = examine()
     if arguments.json:

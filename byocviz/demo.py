@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .recording import Recording, Step
+    from byocviz.recording import Recording, Step
 
 CONV = "relax.nn.conv2d"
 
@@ -43,8 +43,8 @@ def demo(output: Path, *, verify: bool = False) -> Demo:
 
     Nothing runs on TensorRT here: this shows where each operator would run.
     """
-    from .flow.record import record
-    from .models import ssd
+    from byocviz.flow.record import record
+    from byocviz.models import ssd
 
     module = ssd.load()
     raw = record(module, prepare=False, prune=False, title="SSD as imported")

@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 import msgspec
 
-from .version import __version__
+from byocviz.version import __version__
 
 
 class Finding(msgspec.Struct):
@@ -58,7 +58,9 @@ def _tvm() -> list[Finding]:
     if importlib.util.find_spec("tvm") is None:
         return [
             Finding(
-                "tvm", "absent", "recordings open without it; making one needs it",
+                "tvm",
+                "absent",
+                "recordings open without it; making one needs it",
                 "pip install 'byocviz[relax]'",
             )
         ]
@@ -67,7 +69,9 @@ def _tvm() -> list[Finding]:
     except Exception as error:
         return [
             Finding(
-                "tvm", "broken", f"{type(error).__name__}: {str(error)[:300]}",
+                "tvm",
+                "broken",
+                f"{type(error).__name__}: {str(error)[:300]}",
                 "Reinstall it: pip install --force-reinstall 'byocviz[relax]'",
             )
         ]
@@ -75,12 +79,14 @@ def _tvm() -> list[Finding]:
     if importlib.util.find_spec("tvm.relax") is None:
         found.append(
             Finding(
-                "tvm.relax", "absent", "this TVM has no Relax",
+                "tvm.relax",
+                "absent",
+                "this TVM has no Relax",
                 "pip install 'byocviz[relax]' in an environment of its own",
             )
         )
         return found
-    from .backends.tvm_table import prefixes
+    from byocviz.backends.tvm_table import prefixes
 
     enabled = [kind for kind in ("llvm", "cuda", "vulkan", "opencl") if tvm.runtime.enabled(kind)]
     found.append(Finding("tvm targets", "ok", ", ".join(enabled) or "none"))
@@ -90,15 +96,21 @@ def _tvm() -> list[Finding]:
     except Exception as error:
         found.append(
             Finding(
-                "tvm's TensorRT table", "absent", str(error)[:200],
+                "tvm's TensorRT table",
+                "absent",
+                str(error)[:200],
                 "pip install --upgrade 'apache-tvm>=0.26'",
             )
         )
     found.append(Finding("tvm pattern tables", "ok", ", ".join(prefixes()) or "none registered"))
     native = _native_codegens()
     found.append(
-        Finding("tvm native codegens", "ok" if native else "absent", ", ".join(native) or "none",
-                "" if native else "None is needed to record; building has byocviz's own.")
+        Finding(
+            "tvm native codegens",
+            "ok" if native else "absent",
+            ", ".join(native) or "none",
+            "" if native else "None is needed to record; building has byocviz's own.",
+        )
     )
     gpu = bool(tvm.cuda(0).exist) if "cuda" in enabled else False
     found.append(Finding("GPU that TVM sees", "ok" if gpu else "absent", "yes" if gpu else "none"))

@@ -44,10 +44,25 @@ def model(tmp_path: Path) -> Path:
 
 def test_record_and_show(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out.byocviz"
-    assert main(["record", str(model), "--shape", "x=2,8", "--no-prune", "--verify", "--blockers",
-                 "-o", str(out), "--json"]) == 0
+    assert (
+        main(
+            [
+                "record",
+                str(model),
+                "--shape",
+                "x=2,8",
+                "--no-prune",
+                "--verify",
+                "--blockers",
+                "-o",
+                str(out),
+                "--json",
+            ]
+        )
+        == 0
+    )
     data = json.loads(capsys.readouterr().out)
-    assert [s["step"] for s in data["steps"]][0] == "import"
+    assert next(s["step"] for s in data["steps"]) == "import"
     assert data["blockers"]
     assert main(["show", str(out)]) == 0
     text = capsys.readouterr().out

@@ -11,10 +11,7 @@ HEAVY = ("tvm", "onnx", "onnxruntime", "numpy", "matplotlib", "IPython", "pandas
 
 
 def test_importing_imports_nothing_heavy() -> None:
-    script = (
-        "import sys, byocviz\n"
-        f"print([name for name in {HEAVY!r} if name in sys.modules])\n"
-    )
+    script = f"import sys, byocviz\nprint([name for name in {HEAVY!r} if name in sys.modules])\n"
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )

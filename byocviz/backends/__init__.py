@@ -10,8 +10,8 @@ import difflib
 from collections.abc import Callable
 from importlib.metadata import EntryPoint, entry_points
 
-from ..errors import BackendError
-from .base import Backend, Rule
+from byocviz.backends.base import Backend, Rule
+from byocviz.errors import BackendError
 
 __all__ = ["GROUP", "Backend", "Rule", "get", "names", "register"]
 

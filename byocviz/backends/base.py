@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..errors import BackendError
-from ..recording.schema import PrunePolicy
+from byocviz.errors import BackendError
+from byocviz.recording.schema import PrunePolicy
 
 Patterns = Callable[[], Iterable[Any]]
 """Makes the backend's pattern table, in the order of priority: TVM's ``FusionPattern`` objects, or
@@ -119,6 +119,6 @@ class Backend:
         The module of TVM that registers them is imported where it is known; a table that someone
         else registered is found as well. Raises `BackendError` where the TVM at hand has none.
         """
-        from .tvm_table import from_registry
+        from byocviz.backends.tvm_table import from_registry
 
         return from_registry(prefix, prune or PrunePolicy())

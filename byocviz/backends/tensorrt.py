@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..recording.schema import PrunePolicy
-from .base import Backend
-from .tvm_table import from_registry
+from byocviz.backends.base import Backend
+from byocviz.backends.tvm_table import from_registry
+from byocviz.recording.schema import PrunePolicy
 
 
 def backend() -> Backend:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .base import Backend
+from byocviz.backends.base import Backend
 
 
 def _patterns() -> list[Any]:

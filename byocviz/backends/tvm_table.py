@@ -6,12 +6,16 @@ import importlib
 import pkgutil
 from typing import Any
 
-from ..errors import BackendError, missing
-from ..recording.schema import PrunePolicy
-from .base import Backend
+from byocviz.backends.base import Backend
+from byocviz.errors import BackendError, missing
+from byocviz.recording.schema import PrunePolicy
 
-_HOMES = ("tvm.relax.backend.contrib", "tvm.relax.backend.cuda", "tvm.relax.backend.rocm",
-          "tvm.relax.backend.metal")
+_HOMES = (
+    "tvm.relax.backend.contrib",
+    "tvm.relax.backend.cuda",
+    "tvm.relax.backend.rocm",
+    "tvm.relax.backend.metal",
+)
 
 
 def _import_home(prefix: str) -> str:
@@ -46,12 +50,15 @@ def from_registry(prefix: str, prune: PrunePolicy) -> Backend:
     try:
         from tvm.relax.backend.pattern_registry import get_patterns_with_prefix
     except ImportError as error:
-        raise missing("TVM with Relax (apache-tvm)", "relax", "to read a backend's table") from error
+        raise missing(
+            "TVM with Relax (apache-tvm)", "relax", "to read a backend's table"
+        ) from error
     home = _import_home(prefix)
 
     def patterns() -> list[Any]:
-        return [p for p in get_patterns_with_prefix(prefix)
-                if str(p.name).partition(".")[0] == prefix]
+        return [
+            p for p in get_patterns_with_prefix(prefix) if str(p.name).partition(".")[0] == prefix
+        ]
 
     if not patterns():
         raise BackendError(

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 
-from .reading import Reading
+from byocviz.flow.reading import Reading
 
 Key = int | tuple[str, int] | None
 """An operator id, an If (its function and index there), or None for what no call makes."""

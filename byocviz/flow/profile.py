@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..recording.schema import Operator, Profile, Subgraph
+from byocviz.recording.schema import Operator, Profile, Subgraph
 
 Parameters = Mapping[int, list[tuple[Any, int, int]]]
 """By operator id: (what the tensor is, elements, bytes) of each constant or weight it reads."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..recording.schema import Graph
+from byocviz.recording.schema import Graph
 
 # An origin names what made a value: a node of the graph that is a call or an If. Parameters,
 # constants and the like are None. The passes regroup calls, so origins outlive them.
 Origin = int | None
+
 
 class Value:
     """What an expression stands for: a drawn node, and the calls that it comes from."""

@@ -10,13 +10,13 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import backends
-from ..backends import Backend, Rule
-from ..errors import ModuleError, missing
-from ..progress import progress as show_progress
-from ..recording import Recording
-from ..recording.schema import BackendInfo, PrunePolicy, RuleInfo
-from ..version import __version__
+from byocviz import backends
+from byocviz.backends import Backend, Rule
+from byocviz.errors import ModuleError, missing
+from byocviz.progress import progress as show_progress
+from byocviz.recording import Recording
+from byocviz.recording.schema import BackendInfo, PrunePolicy, RuleInfo
+from byocviz.version import __version__
 
 if TYPE_CHECKING:
     import tvm
@@ -62,8 +62,8 @@ def record(
         from tvm import relax
     except ImportError as error:
         raise missing("TVM with Relax (apache-tvm)", "relax", "to record a module") from error
-    from .relax.walk import Walk
-    from .relax.whatif import what_if
+    from byocviz.flow.relax.walk import Walk
+    from byocviz.flow.relax.whatif import what_if
 
     if title is None:
         title = Path(mod).stem if isinstance(mod, (str, Path)) else ""
@@ -94,7 +94,7 @@ def record(
         }
         recording.backend = _backend_info(chosen, switched, policy, recording)
         if verify:
-            from .relax.check import verify_steps
+            from byocviz.flow.relax.check import verify_steps
 
             verify_steps(walk, params, inputs, shown.update)
 
@@ -110,7 +110,7 @@ def record(
 def _module(mod: Any, tvm: Any) -> Any:
     if isinstance(mod, tvm.IRModule):
         return mod
-    from .. import models
+    from byocviz import models
 
     return models.load(mod)
 
@@ -140,7 +140,7 @@ def _check(module: Any, entry: str, relax: Any) -> None:
 def _backend_info(
     backend: Backend, rules: list[Rule], policy: PrunePolicy | None, recording: Recording
 ) -> BackendInfo:
-    from .relax.reasons import names_in
+    from byocviz.flow.relax.reasons import names_in
 
     matches: Counter[str] = Counter()
     step = next((s for s in recording.steps if s.name == "composite"), None)

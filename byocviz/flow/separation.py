@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 
-from ..recording.schema import Operator, Place, Separation, Subgraph
-from .identity import Key, Wiring
+from byocviz.flow.identity import Key, Wiring
+from byocviz.recording.schema import Operator, Place, Separation, Subgraph
 
 _MAX_UNRELATED = 24
 """With more subgraphs than this, pairs that no tensor connects are not listed: too many."""
@@ -133,21 +133,23 @@ def _why(
         between = _names(path, ops)
         if direct:
             return Separation(
-                a, b, "cycle",
+                a,
+                b,
+                "cycle",
                 f"{second.name} reads {first.name} both at once and through {between} on TVM: "
                 "joined, they would have to run before and after it.",
                 path,
             )
-        return Separation(
-            a, b, "path", f"Between {names} lies, on TVM: {between}.", path
-        )
+        return Separation(a, b, "path", f"Between {names} lies, on TVM: {between}.", path)
     if first.caller != second.caller:
         text = f"{names} stand in two functions: {first.caller}, {second.caller}."
         return Separation(a, b, "block", text)
     if path is not None:
         return Separation(a, b, "block", f"{names} lie on two sides of a branch.")
     return Separation(
-        a, b, "unjoined",
+        a,
+        b,
+        "unjoined",
         f"{second.name} reads {first.name} with nothing between, and the pass did not join them: "
         "they lie in different blocks or branches, or joining them would close a loop through a "
         "third subgraph.",
@@ -156,7 +158,9 @@ def _why(
 
 def _unrelated(a: int, b: int, subgraphs: Sequence[Subgraph]) -> Separation:
     return Separation(
-        a, b, "unjoined",
+        a,
+        b,
+        "unjoined",
         f"No tensor flows between {subgraphs[a].name} and {subgraphs[b].name}; TVM's pass joins "
         "a region only with one that feeds it.",
     )

@@ -134,8 +134,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     runs = [measure("SSD", ssd.load(), arguments.repeat)]
-    for count in arguments.operators:
-        runs.append(measure(f"generated, {count} operators", generated(count), 1))
+    runs += [measure(f"generated, {n} operators", generated(n), 1) for n in arguments.operators]
     rows = growth(runs[1], runs[2])
     if arguments.json:
         print(json.dumps({"runs": runs, "growth": rows}, indent=2))

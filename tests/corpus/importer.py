@@ -12,7 +12,7 @@ from .case import array, case
 def _import(
     nodes: list[Any],
     inputs: dict[str, list[int]],
-    outputs: list[str],
+    outputs: dict[str, list[int]],
     weights: dict[str, Any] | None = None,
 ) -> tvm.IRModule:
     from onnx import TensorProto, helper, numpy_helper
@@ -22,7 +22,7 @@ def _import(
         nodes,
         "graph",
         [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in inputs.items()],
-        [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in outputs],
+        [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in outputs.items()],
         [numpy_helper.from_array(value, name) for name, value in (weights or {}).items()],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
@@ -47,7 +47,7 @@ def onnx_clip() -> tvm.IRModule:
         _node("Clip", ["a", "lo", "hi"], "b"),
         _node("Conv", ["b", "w"], "c", pads=[1, 1, 1, 1]),
     ]
-    return _import(nodes, _X, ["c"], weights)
+    return _import(nodes, _X, {"c": [1, 4, 8, 8]}, weights)
 
 
 @case("onnx", "sum")
@@ -59,7 +59,7 @@ def onnx_sum_of_three() -> tvm.IRModule:
             _node("Relu", ["b"], "c"),
         ],
         {**_X, "y": [1, 4, 8, 8], "z": [1, 4, 1, 1]},
-        ["c"],
+        {"c": [1, 4, 8, 8]},
     )
 
 
@@ -72,7 +72,7 @@ def onnx_max_and_min_of_several() -> tvm.IRModule:
             _node("Relu", ["b"], "c"),
         ],
         {**_X, "y": [1, 4, 8, 8], "z": [1, 4, 1, 1]},
-        ["c"],
+        {"c": [1, 4, 8, 8]},
     )
 
 
@@ -93,7 +93,7 @@ def onnx_convolution_and_batch_norm() -> tvm.IRModule:
         _node("GlobalAveragePool", ["c"], "d"),
         _node("Flatten", ["d"], "e"),
     ]
-    return _import(nodes, _X, ["e"], weights)
+    return _import(nodes, _X, {"e": [1, 4]}, weights)
 
 
 @case("onnx", "gemm", subgraphs=1)
@@ -102,4 +102,6 @@ def onnx_gemm_and_softmax() -> tvm.IRModule:
         _node("Gemm", ["x", "w", "b"], "a", transB=1),
         _node("Softmax", ["a"], "c", axis=-1),
     ]
-    return _import(nodes, {"x": [2, 8]}, ["c"], {"w": array((4, 8), 1), "b": array((4,), 2)})
+    return _import(
+        nodes, {"x": [2, 8]}, {"c": [2, 4]}, {"w": array((4, 8), 1), "b": array((4,), 2)}
+    )

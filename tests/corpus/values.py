@@ -62,7 +62,7 @@ def shape_as_a_parameter() -> tvm.IRModule:
     """)
 
 
-@case("shape", subgraphs=1)
+@case("shape", subgraphs=2)
 def shape_of_a_tensor() -> tvm.IRModule:
     return module("""
         @R.function

@@ -12,12 +12,12 @@ from typing import Any
 import tvm
 from tvm import relax
 
-from ...recording.schema import FunctionView, Operator, Place, Step, Subgraph, Tensor
-from ..identity import Ids
-from ..profile import operators_by_name, parameters, profile, total
-from ..reading import Reading, Site, Value
-from .compat import Constant, attribute, plain
-from .macs import tensor_bytes, type_text
+from byocviz.flow.identity import Ids
+from byocviz.flow.profile import operators_by_name, parameters, profile, total
+from byocviz.flow.reading import Reading, Site, Value
+from byocviz.flow.relax.compat import Constant, attribute, plain
+from byocviz.flow.relax.macs import tensor_bytes, type_text
+from byocviz.recording.schema import FunctionView, Operator, Place, Step, Subgraph, Tensor
 
 _NAME = re.compile(r"^( *)def main\(", re.MULTILINE)
 
@@ -150,14 +150,10 @@ def _place_outlined(
 def _put(step: Step, drawn: Reading, node: int, identity: int, on: str, subgraph: int) -> None:
     drawn.graph.nodes[node].ops.append(identity)
     composite = drawn.composites.get(node, "")
-    step.places[identity] = Place(
-        drawn.homes[node], drawn.name, node, on, composite, subgraph
-    )
+    step.places[identity] = Place(drawn.homes[node], drawn.name, node, on, composite, subgraph)
 
 
-def _subgraphs(
-    sites: list[tuple[Reading, Site]], sheet: Sheet, ids: Ids
-) -> list[Subgraph]:
+def _subgraphs(sites: list[tuple[Reading, Site]], sheet: Sheet, ids: Ids) -> list[Subgraph]:
     found = []
     used: dict[str, int] = defaultdict(int)
     for reading, site in sites:
@@ -227,7 +223,9 @@ def _outputs(reading: Reading, site: Site, ids: Ids) -> list[Tensor]:
         name = reading.variables.get(leaf.origin, "") if leaf.origin is not None else ""
         tensors.append(
             Tensor(
-                name or f"output {index}", type_text(ty), tensor_bytes(ty),
+                name or f"output {index}",
+                type_text(ty),
+                tensor_bytes(ty),
                 _origin(leaf, reading, ids),
             )
         )

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .inputs import entry_function, seeded_inputs
-from .verify import max_difference, run_module
-from .walk import Walk
+from byocviz.flow.relax.inputs import entry_function, seeded_inputs
+from byocviz.flow.relax.verify import max_difference, run_module
+from byocviz.flow.relax.walk import Walk
 
 
 def verify_steps(

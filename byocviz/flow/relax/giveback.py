@@ -8,7 +8,7 @@ from typing import Any
 import tvm
 from tvm import relax
 
-from .inline import Inliner, rebind
+from byocviz.flow.relax.inline import Inliner, rebind
 
 
 def prune(module: tvm.IRModule, names: Iterable[str]) -> tvm.IRModule:
@@ -28,7 +28,9 @@ def prune(module: tvm.IRModule, names: Iterable[str]) -> tvm.IRModule:
     for var, function in module.functions.items():
         if var in going:
             continue
-        kept[var] = _function(function, inliner) if isinstance(function, relax.Function) else function
+        kept[var] = (
+            _function(function, inliner) if isinstance(function, relax.Function) else function
+        )
     pruned = tvm.IRModule(kept, attrs=module.attrs, global_infos=module.global_infos)
     # Tuples that a subgraph returned dissolve: CanonicalizeBindings only removes such aliases.
     return relax.transform.CanonicalizeBindings()(relax.transform.Normalize()(pruned))

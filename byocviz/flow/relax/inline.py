@@ -7,7 +7,7 @@ from typing import Any
 
 from tvm import relax
 
-from .compat import attribute
+from byocviz.flow.relax.compat import attribute
 
 
 def substitute(expr: Any, by: Mapping[Any, Any]) -> Any:

@@ -8,12 +8,12 @@ import tvm
 from tvm import relax
 from tvm.ir import GlobalVar, Op
 
-from ...recording.schema import Operator
-from ..identity import Ids
-from ..reading import Reading
-from .compat import Constant, plain
-from .macs import macs, tensor_bytes, type_text
-from .reader import CALL_INTO
+from byocviz.flow.identity import Ids
+from byocviz.flow.reading import Reading
+from byocviz.flow.relax.compat import Constant, plain
+from byocviz.flow.relax.macs import macs, tensor_bytes, type_text
+from byocviz.flow.relax.reader import CALL_INTO
+from byocviz.recording.schema import Operator
 
 _MAX_TEXT = 200
 _FIELDS: dict[type, tuple[str, ...]] = {}

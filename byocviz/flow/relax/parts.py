@@ -15,9 +15,9 @@ import tvm
 from tvm import relax
 from tvm.ir import GlobalVar
 
-from .compat import attribute
-from .inline import rebind, substitute
-from .standins import StandIns, stub, typed
+from byocviz.flow.relax.compat import attribute
+from byocviz.flow.relax.inline import rebind, substitute
+from byocviz.flow.relax.standins import StandIns, stub, typed
 
 CALL = "from tvm import relax\nmod = relax.transform.MergeCompositeFunctions()(mod)"
 CALL_IN_PARTS = (
@@ -98,9 +98,7 @@ class _Parts:
     def run(self) -> tvm.IRModule:
         merged: dict[Any, Any] = {}
         for var, function in self.module.functions.items():
-            if not isinstance(function, relax.Function):
-                merged[var] = function
-            elif attribute(function, "Codegen"):
+            if not isinstance(function, relax.Function) or attribute(function, "Codegen"):
                 merged[var] = function
             elif not attribute(function, "Composite"):
                 merged[var] = self._function(function)
@@ -175,10 +173,12 @@ class _Parts:
             new: old for new, old in zip(fields.fields, outputs, strict=True) if new is not old
         }
         return [
-            type(b)([
-                rebind(x, renamed.get(x.var, x.var), substitute(x.value, renamed))
-                for x in b.bindings
-            ])
+            type(b)(
+                [
+                    rebind(x, renamed.get(x.var, x.var), substitute(x.value, renamed))
+                    for x in b.bindings
+                ]
+            )
             for b in blocks
         ]
 

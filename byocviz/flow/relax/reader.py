@@ -14,11 +14,11 @@ import tvm
 from tvm import relax
 from tvm.ir import GlobalVar, Op
 
-from ...recording.schema import Edge, Node
-from ..reading import Origin, Reading, Site, Value
-from .compat import Constant, attribute, plain, tensor_of
-from .macs import type_text
-from .tag import tag_of
+from byocviz.flow.reading import Origin, Reading, Site, Value
+from byocviz.flow.relax.compat import Constant, attribute, plain, tensor_of
+from byocviz.flow.relax.macs import type_text
+from byocviz.flow.relax.tag import tag_of
+from byocviz.recording.schema import Edge, Node
 
 CALL_INTO = {"relax.call_tir", "relax.call_tir_inplace", "relax.call_dps_packed"}
 

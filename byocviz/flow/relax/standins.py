@@ -13,8 +13,8 @@ from typing import Any
 from tvm import relax
 from tvm.ir import GlobalVar, Op
 
-from .compat import Constant
-from .inline import rebind, substitute
+from byocviz.flow.relax.compat import Constant
+from byocviz.flow.relax.inline import rebind, substitute
 
 _PLAIN = (relax.Var, Constant, relax.ShapeExpr, GlobalVar)
 

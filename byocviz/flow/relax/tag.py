@@ -12,7 +12,7 @@ import tvm
 from tvm import relax
 from tvm.ir import SourceName, Span
 
-from .compat import plain
+from byocviz.flow.relax.compat import plain
 
 TAG = "byocviz"
 _SOURCE = SourceName(TAG)
@@ -43,9 +43,7 @@ class Tagger:
         self.next += 1
         return self.next - 1
 
-    def tag(
-        self, module: tvm.IRModule, *, entry: str = "main", anew: bool = False
-    ) -> tvm.IRModule:
+    def tag(self, module: tvm.IRModule, *, entry: str = "main", anew: bool = False) -> tvm.IRModule:
         """The same module with each untagged call tagged; itself where none was untagged.
 
         A number that stands twice (a pass copied a call) is given anew at its second place.

@@ -12,11 +12,21 @@ from typing import Any
 import tvm
 from tvm import relax
 
-from ...backends import Backend, Rule
-from ...errors import ByocvizError, ModuleError
-from ...recording import Recording
-from ...recording.schema import (
-    Operator,
+from byocviz.backends import Backend, Rule
+from byocviz.errors import ByocvizError, ModuleError
+from byocviz.flow.identity import Ids, Wiring, by_tag, lineage, resolve
+from byocviz.flow.reading import Reading
+from byocviz.flow.relax.capture import Sheet, capture
+from byocviz.flow.relax.compat import Constant, attribute, plain, tensor_of
+from byocviz.flow.relax.operators import Operators, call_name
+from byocviz.flow.relax.reader import read_module
+from byocviz.flow.relax.reasons import explain
+from byocviz.flow.relax.steps import WALK, State
+from byocviz.flow.relax.steps.prune import verdict
+from byocviz.flow.relax.tag import Tagger
+from byocviz.flow.separation import separations
+from byocviz.recording import Recording
+from byocviz.recording.schema import (
     PrunePolicy,
     Reason,
     Rewrite,
@@ -24,17 +34,11 @@ from ...recording.schema import (
     StepError,
     Weights,
 )
-from ..identity import Ids, Wiring, by_tag, lineage, resolve
-from ..reading import Reading
-from ..separation import separations
-from .capture import Sheet, capture
-from .compat import Constant, attribute, plain, tensor_of
-from .operators import Operators, call_name
-from .reader import read_module
-from .reasons import explain
-from .steps import WALK, State
-from .steps.prune import verdict
-from .tag import Tagger
+
+WELL_FORMED = (
+    "relax.analysis.well_formed(mod) shows where; most often a variable is used outside of where "
+    "it is bound."
+)
 
 Tell = Callable[[str, int, int], None]
 """Progress: what is done now, and how many of how many are done."""
@@ -73,7 +77,11 @@ class Walk:
         """The module that ``readings`` and ``ids`` are of."""
         self.reasons: dict[int, Reason] = {}
         self.state = State(
-            module, entry, backend, rules, params,
+            module,
+            entry,
+            backend,
+            rules,
+            params,
             rewrites=dict(prepare) if isinstance(prepare, Mapping) else {},
             prepare=bool(prepare) if not isinstance(prepare, Mapping) else True,
             policy=policy,
@@ -107,7 +115,7 @@ class Walk:
             try:
                 self._step(part, step)
             except Exception as error:
-                step.error = _failure(error, self.given)
+                step.error = _failure(error)
                 step.changed = False
                 if part.NAME == "import":
                     raise ModuleError(step.error.message, step.error.mend) from error
@@ -143,9 +151,13 @@ class Walk:
 
     def _begin(self) -> None:
         """Tag the module and write down every operator of it."""
+        if flaw := _flaw(self.given):
+            raise ModuleError(f"The module is not well formed: {flaw}", WELL_FORMED)
         state = self.state
         state.module = self.tagger.tag(state.module, entry=self.entry, anew=True)
-        self.operators = Operators(state.module, _weights(state.module, self.entry), self.tagger.sources)
+        self.operators = Operators(
+            state.module, _weights(state.module, self.entry), self.tagger.sources
+        )
         self.sheet.read = self.operators.read
         self.data.weights = _digest(state.module)
         self._read(state.module)
@@ -232,7 +244,8 @@ class Walk:
         if name in ("import", "prepare"):
             return
         left = {
-            i for i, p in step.places.items()
+            i
+            for i, p in step.places.items()
             if p.on == "tvm" and not p.composite and self.data.ops[i].kind == "operator"
         }
         if name == "composite":
@@ -288,20 +301,13 @@ class Walk:
         ]
 
 
-def _failure(error: Exception, given: tvm.IRModule) -> StepError:
+def _failure(error: Exception) -> StepError:
     if isinstance(error, ByocvizError):
         return StepError(type(error).__name__, error.message, error.mend)
     trace = "".join(traceback.format_exception(error))[-8000:]
-    if flaw := _flaw(given):
-        return StepError(
-            type(error).__name__,
-            f"The module that was given is not well formed: {flaw}",
-            "relax.analysis.well_formed(mod) shows where; most often a variable is used outside "
-            "of where it is bound.",
-            trace,
-        )
     return StepError(
-        type(error).__name__, _last_line(error),
+        type(error).__name__,
+        _last_line(error),
         "The steps before it are recorded. The trace says where in TVM it was raised.",
         trace,
     )
@@ -313,19 +319,19 @@ def _last_line(error: Exception) -> str:
 
 
 def _flaw(module: tvm.IRModule) -> str:
-    """What TVM finds wrong with a module, or "". Asked only where a step failed: it is slow."""
+    """What TVM finds wrong with a module, or ""; types are not checked, which is slow."""
     try:
-        fine = relax.analysis.well_formed(relax.transform.Normalize()(module))
+        fine = relax.analysis.well_formed(relax.transform.Normalize()(module), False)
     except Exception as error:
         return _last_line(error)
-    return "TVM does not say why" if fine is False else ""
+    return "TVM does not say why." if fine is False else ""
 
 
 def _weights(module: tvm.IRModule, entry: str) -> set[Any]:
     """Parameters of the entry after the inputs that its attribute ``num_input`` counts."""
     function = module[entry]
     count = attribute(function, "num_input")
-    return set() if count is None else set(list(function.params)[int(count):])
+    return set() if count is None else set(list(function.params)[int(count) :])
 
 
 def _digest(module: tvm.IRModule) -> Weights:

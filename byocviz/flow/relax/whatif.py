@@ -10,14 +10,15 @@ from tvm import relax
 from tvm.relax.dpl import is_op
 from tvm.relax.transform import FusionPattern
 
-from ...recording.schema import Blocker, Profile, Step
-from ..identity import resolve
-from .capture import Sheet, capture
-from .giveback import prune
-from .parts import merge
-from .reader import read_module
-from .steps.prune import verdict
-from .walk import Tell, Walk
+from byocviz.flow.identity import resolve
+from byocviz.flow.relax.capture import Sheet, capture
+from byocviz.flow.relax.giveback import prune
+from byocviz.flow.relax.parts import merge
+from byocviz.flow.relax.reader import read_module
+from byocviz.flow.relax.steps.prune import verdict
+from byocviz.flow.relax.walk import Tell, Walk
+from byocviz.recording import Recording
+from byocviz.recording.schema import Blocker, Profile, Step
 
 
 def candidates(data: Recording) -> dict[str, int]:
@@ -52,8 +53,16 @@ def what_if(walk: Walk, tell: Tell) -> list[Blocker]:
             f"{walk.state.backend.name}.what_if", is_op(name)(varg_default_wildcard=True)
         )
         blocker = Blocker(
-            name, count, now.subgraphs, now.subgraphs, now.coverage_ops, now.coverage_ops,
-            now.coverage_macs, now.coverage_macs, _boundary(now), _boundary(now),
+            name,
+            count,
+            now.subgraphs,
+            now.subgraphs,
+            now.coverage_ops,
+            now.coverage_ops,
+            now.coverage_macs,
+            now.coverage_macs,
+            _boundary(now),
+            _boundary(now),
         )
         try:
             then = _partition(walk, rule)

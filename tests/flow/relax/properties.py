@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+import tvm_ffi
+
 from byocviz.recording import Recording, Step
 from byocviz.recording.schema import Graph
 
@@ -121,9 +123,7 @@ def check_reasons(recording: Recording) -> None:
         on_tvm = {
             i
             for i, place in step.places.items()
-            if place.on == "tvm"
-            and not place.composite
-            and recording.ops[i].kind == "operator"
+            if place.on == "tvm" and not place.composite and recording.ops[i].kind == "operator"
         }
         assert set(step.reasons) == on_tvm, (step.name, on_tvm ^ set(step.reasons))
         for reason in step.reasons.values():
@@ -166,7 +166,6 @@ def check_all(recording: Recording) -> None:
 
 def check_calls(recording: Recording) -> None:
     """Each step's call, pasted, makes the step's module from the one that it names."""
-    import tvm_ffi
 
     modules = recording.__dict__["modules"]
     for step in good_steps(recording):

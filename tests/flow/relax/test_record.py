@@ -212,12 +212,8 @@ def test_a_module_that_is_not_well_formed() -> None:
     body = relax.SeqExpr([], relax.op.add(x, stray))
     function = relax.Function([x], body, x.ty).with_attr("global_symbol", "main")
     module = relax.transform.Normalize()(tvm.IRModule({"main": function}))
-    try:
-        recording = record(module)
-    except ModuleError as error:
-        assert error.mend
-    else:
-        assert recording.steps
+    with pytest.raises(ModuleError, match="not well formed"):
+        record(module)
 
 
 def test_shared_functions_are_counted_by_call() -> None:
@@ -240,7 +236,9 @@ def test_what_if_partitions_again() -> None:
     recording = record(build(["relu", "leakyrelu", "tanh", "softplus", "relu"]), prune=False)
     assert recording.last.profile.subgraphs == 3
     blockers = {b.op: b for b in recording.blockers()}
-    assert set(blockers) == {"relax.nn.leakyrelu", "relax.nn.mish"} or "relax.nn.leakyrelu" in blockers
+    assert (
+        set(blockers) == {"relax.nn.leakyrelu", "relax.nn.mish"} or "relax.nn.leakyrelu" in blockers
+    )
     blocker = blockers["relax.nn.leakyrelu"]
     assert (blocker.subgraphs_now, blocker.subgraphs) == (3, 2)
     assert blocker.coverage_ops > blocker.coverage_ops_now

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 from pathlib import Path
@@ -127,7 +128,7 @@ def test_what_keeps_the_imported_subgraphs_apart(raw: byocviz.Recording) -> None
             continue
         first, second = step.subgraphs[separation.a], step.subgraphs[separation.b]
         trail = [set(first.op_ids), *({i} for i in separation.path), set(second.op_ids)]
-        for makers, readers in zip(trail, trail[1:], strict=False):
+        for makers, readers in itertools.pairwise(trail):
             assert any(users.get(maker, set()) & readers for maker in makers)
 
 

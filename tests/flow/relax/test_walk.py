@@ -16,7 +16,11 @@ TOLERANCE = {"half_precision": 2e-2}
 
 def record(case: Case, **how: object) -> byocviz.Recording:
     return byocviz.record(
-        case.build(), case.backend, entry=case.entry, progress=False, **how  # type: ignore[arg-type]
+        case.build(),
+        case.backend,
+        entry=case.entry,
+        progress=False,
+        **how,  # type: ignore[arg-type]
     )
 
 

@@ -67,7 +67,6 @@ SPEC = RewriteSpec(
     "FuseOpsByPattern fails on a dataflow block that holds one with matches of its own.",
     origin="byocviz",
     assumes="",
-    call="from byocviz.flow.relax.prepare import apply\n"
-    'mod, _ = apply(mod, "local-functions")',
+    call='from byocviz.flow.relax.prepare import apply\nmod, _ = apply(mod, "local-functions")',
     run=run,
 )

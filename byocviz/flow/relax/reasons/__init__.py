@@ -19,14 +19,14 @@ from typing import Any
 
 from tvm import relax
 
-from ....recording.schema import Reason
-from . import words
-from .checks import Refusals, Verdict, record_checks, survey
-from .graph import Def, Index, type_text
-from .lowered import Lowered
-from .nearest import Near, Nearest
-from .patterns import FUNCTION, Book, Rule, names_in
-from .probe import Prober
+from byocviz.flow.relax.reasons import words
+from byocviz.flow.relax.reasons.checks import Refusals, Verdict, record_checks, survey
+from byocviz.flow.relax.reasons.graph import Def, Index, type_text
+from byocviz.flow.relax.reasons.lowered import Lowered
+from byocviz.flow.relax.reasons.nearest import Near, Nearest
+from byocviz.flow.relax.reasons.patterns import FUNCTION, Book, Rule, names_in
+from byocviz.flow.relax.reasons.probe import Prober
+from byocviz.recording.schema import Reason
 
 __all__ = ["Refusals", "explain", "names_in", "record_checks"]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from tvm import relax
 
-from ..tag import tag_of
-from .trace import error_text
+from byocviz.flow.relax.reasons.trace import error_text
+from byocviz.flow.relax.tag import tag_of
 
 
 class Verdict:

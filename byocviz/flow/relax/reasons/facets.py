@@ -11,8 +11,8 @@ import numpy as np
 import tvm
 from tvm import relax
 
-from ..compat import tensor_of
-from .fragment import Fragment, Leaf, attributes, zeros
+from byocviz.flow.relax.compat import tensor_of
+from byocviz.flow.relax.reasons.fragment import Fragment, Leaf, attributes, zeros
 
 _DTYPES = ("float32", "float16", "int8", "int32", "bfloat16", "uint8", "int64", "float64")
 _DTYPE = re.compile(r"(float|int|uint|bfloat)\d+(_\w+)?|bool")

@@ -14,10 +14,10 @@ import tvm
 from tvm import relax
 from tvm.ir import GlobalVar, Op, SourceName, Span, make_node
 
-from ..compat import Constant, tensor_of
-from ..tag import TAG
-from .graph import Index, type_text
-from .patterns import Rule
+from byocviz.flow.relax.compat import Constant, tensor_of
+from byocviz.flow.relax.reasons.graph import Index, type_text
+from byocviz.flow.relax.reasons.patterns import Rule
+from byocviz.flow.relax.tag import TAG
 
 _LARGEST_CONSTANT = 16 << 20
 """Bytes; a weight above it is not tried as a constant."""

@@ -8,10 +8,10 @@ from typing import Any
 from tvm import relax
 from tvm.ir import GlobalVar, Op
 
-from ....errors import ModuleError
-from ..compat import Constant, attribute
-from ..tag import tag_of
-from .patterns import FUNCTION
+from byocviz.errors import ModuleError
+from byocviz.flow.relax.compat import Constant, attribute
+from byocviz.flow.relax.reasons.patterns import FUNCTION
+from byocviz.flow.relax.tag import tag_of
 
 
 class Block:

@@ -8,8 +8,8 @@ import tvm
 from tvm import relax
 from tvm.ir import GlobalVar, Op
 
-from ....recording.schema import Reason
-from .graph import Def, Index, type_text
+from byocviz.flow.relax.reasons.graph import Def, Index, type_text
+from byocviz.recording.schema import Reason
 
 _CALLS = frozenset(
     {"relax.call_tir", "relax.call_tir_inplace", "relax.call_tir_with_grad",

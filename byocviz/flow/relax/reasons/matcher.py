@@ -12,9 +12,9 @@ from typing import Any
 from tvm import relax
 from tvm.ir import Op
 
-from ..compat import Constant
-from .graph import Def, Index
-from .patterns import FUNCTION, Pat, shape_text
+from byocviz.flow.relax.compat import Constant
+from byocviz.flow.relax.reasons.graph import Def, Index
+from byocviz.flow.relax.reasons.patterns import FUNCTION, Pat, shape_text
 
 # TVM tries the arguments of these two the other way round as well.
 COMMUTATIVE = frozenset({"relax.add", "relax.multiply"})

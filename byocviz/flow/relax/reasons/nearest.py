@@ -13,10 +13,10 @@ from typing import Any
 from tvm import relax
 from tvm.ir import GlobalVar
 
-from .fragment import attributes
-from .graph import Def, Index, type_text
-from .matcher import COMMUTATIVE, Matcher, Mismatch, can_be
-from .patterns import FUNCTION, Book, Pat, Rule
+from byocviz.flow.relax.reasons.fragment import attributes
+from byocviz.flow.relax.reasons.graph import Def, Index, type_text
+from byocviz.flow.relax.reasons.matcher import COMMUTATIVE, Matcher, Mismatch, can_be
+from byocviz.flow.relax.reasons.patterns import FUNCTION, Book, Pat, Rule
 
 # What stands in a pattern that the operators' names and their arrangement alone do not decide:
 # with attributes and types they do, for the first; for the second nothing short of matching does.

@@ -14,13 +14,13 @@ from typing import Any
 
 from tvm import relax
 
-from ..tag import tag_of
-from .checks import with_check
-from .facets import Change, Facet, facets
-from .fragment import Fragment, cut, key_of
-from .graph import Index
-from .patterns import Rule
-from .trace import Answer
+from byocviz.flow.relax.reasons.checks import with_check
+from byocviz.flow.relax.reasons.facets import Change, Facet, facets
+from byocviz.flow.relax.reasons.fragment import Fragment, cut, key_of
+from byocviz.flow.relax.reasons.graph import Index
+from byocviz.flow.relax.reasons.patterns import Rule
+from byocviz.flow.relax.reasons.trace import Answer
+from byocviz.flow.relax.tag import tag_of
 
 _MOST_PROBES = 700
 _MOST_TOGETHER = 4

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ....recording.schema import Reason
-from .graph import Def
-from .matcher import Mismatch
-from .nearest import Near
-from .patterns import Rule
-from .probe import Cause, Flip
+from byocviz.flow.relax.reasons.graph import Def
+from byocviz.flow.relax.reasons.matcher import Mismatch
+from byocviz.flow.relax.reasons.nearest import Near
+from byocviz.flow.relax.reasons.patterns import Rule
+from byocviz.flow.relax.reasons.probe import Cause, Flip
+from byocviz.recording.schema import Reason
 
 _DATAFLOW = "relax.transform.ConvertToDataflow(min_size=1)"
 

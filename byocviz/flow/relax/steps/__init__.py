@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from . import annotate, composite, import_, merge, partition, prepare, prune
-from .state import Outcome, State
+from byocviz.flow.relax.steps import annotate, composite, import_, merge, partition, prepare, prune
+from byocviz.flow.relax.steps.state import Outcome, State
 
 __all__ = ["WALK", "Outcome", "State"]
 

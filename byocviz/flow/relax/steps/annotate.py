@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tvm import relax
 
-from .state import Outcome, State
+from byocviz.flow.relax.steps.state import Outcome, State
 
 NAME = "annotate"
 

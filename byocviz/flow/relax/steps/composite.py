@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tvm import relax
 
-from ..reasons import record_checks
-from .state import Outcome, State
+from byocviz.flow.relax.reasons import record_checks
+from byocviz.flow.relax.steps.state import Outcome, State
 
 NAME = "composite"
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..parts import CALL_IN_PARTS, merge
-from .state import Outcome, State
+from byocviz.flow.relax.parts import CALL_IN_PARTS, merge
+from byocviz.flow.relax.steps.state import Outcome, State
 
 NAME = "merge"
 

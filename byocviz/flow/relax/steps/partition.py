@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .state import Outcome, State
+from byocviz.flow.relax.steps.state import Outcome, State
 
 NAME = "partition"
 

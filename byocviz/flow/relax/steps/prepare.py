@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 
-from ....errors import ByocvizError, ModuleError
-from ....recording.schema import Rewrite
-from ..prepare import REWRITES, PrepareContext
-from .state import Outcome, State
+from byocviz.errors import ByocvizError, ModuleError
+from byocviz.flow.relax.prepare import REWRITES, PrepareContext
+from byocviz.flow.relax.steps.state import Outcome, State
+from byocviz.recording.schema import Rewrite
 
 NAME = "prepare"
 
@@ -25,7 +25,11 @@ def run(state: State) -> Outcome:
         if spec.name == "bind-parameters" and state.params is not None:
             on = True  # who gives parameters wants them bound
         rewrite = Rewrite(
-            spec.name, spec.text, call=spec.call_for(state.entry), origin=spec.origin, assumes=spec.assumes,
+            spec.name,
+            spec.text,
+            call=spec.call_for(state.entry),
+            origin=spec.origin,
+            assumes=spec.assumes,
             enabled=on,
         )
         rewrites.append(rewrite)
@@ -51,7 +55,10 @@ def run(state: State) -> Outcome:
             calls.append(rewrite.call)
     if not any(rewrite.enabled for rewrite in rewrites):
         return Outcome(
-            state.module, "# switched off", "byocviz", "Switched off: the module goes on as it came.",
+            state.module,
+            "# switched off",
+            "byocviz",
+            "Switched off: the module goes on as it came.",
             rewrites=rewrites,
         )
     return Outcome(

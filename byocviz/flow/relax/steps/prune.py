@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ....recording.schema import PrunePolicy, Subgraph
-from ..giveback import prune
-from .state import Outcome, State
+from byocviz.flow.relax.giveback import prune
+from byocviz.flow.relax.steps.state import Outcome, State
+from byocviz.recording.schema import PrunePolicy, Subgraph
 
 NAME = "prune"
 
@@ -42,9 +42,10 @@ def run(state: State) -> Outcome:
     )
     return Outcome(
         module,
-        "from byocviz.flow.relax.giveback import prune\n"
-        f"mod = prune(mod, {going!r})",
+        f"from byocviz.flow.relax.giveback import prune\nmod = prune(mod, {going!r})",
         origin="byocviz",
-        note=f"Subgraphs without at least {named} go back to TVM." if named else "No threshold set.",
+        note=f"Subgraphs without at least {named} go back to TVM."
+        if named
+        else "No threshold set.",
         outlined=True,
     )

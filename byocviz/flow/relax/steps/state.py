@@ -10,8 +10,8 @@ from typing import Any
 
 import tvm
 
-from ....backends import Backend, Rule
-from ....recording.schema import PrunePolicy, Rewrite, Subgraph
+from byocviz.backends import Backend, Rule
+from byocviz.recording.schema import PrunePolicy, Rewrite, Subgraph
 
 
 @dataclass
