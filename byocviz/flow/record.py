@@ -94,7 +94,7 @@ def record(
         }
         recording.backend = _backend_info(chosen, switched, policy, recording)
         if verify:
-            from byocviz.flow.relax.check import verify_steps
+            from byocviz.flow.relax.verify_steps import verify_steps
 
             verify_steps(walk, params, inputs, shown.update)
 

@@ -22,7 +22,7 @@ import numpy as np
 from tvm import relax
 
 import byocviz
-from byocviz.flow.relax.parts import merge
+from byocviz.flow.relax.passes.merge import merge
 from byocviz.flow.relax.prepare import REWRITES, PrepareContext
 from byocviz.models import ssd
 

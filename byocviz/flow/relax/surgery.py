@@ -224,11 +224,12 @@ def _map_values(block: Block, fn: Callable[[Expr], Expr]) -> Block:
     return with_bindings(block, bindings) if changed else block
 
 
-def rebind(binding: Binding, value: Expr) -> Binding:
-    """The binding of the same variable to another value of the same type."""
+def rebind(binding: Binding, value: Expr, var: Var | None = None) -> Binding:
+    """The binding of the same variable, or of ``var``, to another value of the same type."""
+    var = binding.var if var is None else var
     if isinstance(binding, relax.MatchCast):
-        return relax.MatchCast(binding.var, value, binding.ty, binding.span)
-    return relax.VarBinding(binding.var, value, binding.span)
+        return relax.MatchCast(var, value, binding.ty, binding.span)
+    return relax.VarBinding(var, value, binding.span)
 
 
 def with_bindings(block: Block, bindings: Sequence[Binding]) -> Block:

@@ -13,6 +13,7 @@ from tvm import relax
 from tvm.ir import SourceName, Span
 
 from byocviz.flow.relax.compat import plain
+from byocviz.flow.relax.surgery import rebind, with_body
 
 TAG = "byocviz"
 _SOURCE = SourceName(TAG)
@@ -74,9 +75,7 @@ class Tagger:
         new = self._expression(body)
         if new is body:
             return function
-        return relax.Function(
-            function.params, new, function.ret_ty, function.is_pure, function.attrs, function.span
-        )
+        return with_body(function, new)
 
     def _expression(self, expr: Any) -> Any:
         if isinstance(expr, relax.Call):
@@ -118,12 +117,9 @@ class Tagger:
                 new = self._expression(value)
                 if new is value:
                     bindings.append(binding)
-                elif isinstance(binding, relax.MatchCast):
-                    changed = True
-                    bindings.append(relax.MatchCast(binding.var, new, binding.ty, binding.span))
                 else:
                     changed = True
-                    bindings.append(relax.VarBinding(binding.var, new, binding.span))
+                    bindings.append(rebind(binding, new))
             blocks.append(type(block)(bindings, block.span))
         result = seq.body
         body = self._expression(result)

@@ -12,8 +12,8 @@ from tvm.relax.transform import FusionPattern
 
 from byocviz.flow.identity import resolve
 from byocviz.flow.relax.capture import Sheet, capture
-from byocviz.flow.relax.giveback import prune
-from byocviz.flow.relax.parts import merge
+from byocviz.flow.relax.passes.merge import merge
+from byocviz.flow.relax.passes.prune import prune
 from byocviz.flow.relax.reader import read_module
 from byocviz.flow.relax.steps.prune import verdict
 from byocviz.flow.relax.walk import Tell, Walk

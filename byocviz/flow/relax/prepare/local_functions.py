@@ -10,8 +10,8 @@ from typing import Any
 
 from tvm import relax
 
-from byocviz.flow.relax import inline
 from byocviz.flow.relax import surgery as s
+from byocviz.flow.relax.passes import inline
 from byocviz.flow.relax.prepare.context import PrepareContext, RewriteSpec
 
 
@@ -51,7 +51,7 @@ def _apart(block: Any) -> list[Any]:
 
     for binding in bindings:
         value = inline.substitute(binding.value, outer)
-        made = inline.rebind(binding, outer.get(binding.var, binding.var), value)
+        made = s.rebind(binding, value, outer.get(binding.var))
         if _is_local(binding):
             close()
             pieces.append(relax.BindingBlock([made]))

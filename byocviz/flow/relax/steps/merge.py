@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from byocviz.flow.relax.parts import CALL_IN_PARTS, merge
+from byocviz.flow.relax.passes.merge import CALL_IN_PARTS, merge
 from byocviz.flow.relax.steps.state import Outcome, State
 
 NAME = "merge"

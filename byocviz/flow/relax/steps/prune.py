@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from byocviz.flow.relax.giveback import prune
+from byocviz.flow.relax.passes.prune import prune
 from byocviz.flow.relax.steps.state import Outcome, State
 from byocviz.recording.schema import PrunePolicy, Subgraph
 
@@ -42,7 +42,7 @@ def run(state: State) -> Outcome:
     )
     return Outcome(
         module,
-        f"from byocviz.flow.relax.giveback import prune\nmod = prune(mod, {going!r})",
+        f"from byocviz.flow.relax.passes import prune\nmod = prune(mod, {going!r})",
         origin="byocviz",
         note=f"Subgraphs without at least {named} go back to TVM."
         if named

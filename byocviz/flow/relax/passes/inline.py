@@ -8,6 +8,7 @@ from typing import Any
 from tvm import relax
 
 from byocviz.flow.relax.compat import attribute
+from byocviz.flow.relax.surgery import rebind, with_body
 
 
 def substitute(expr: Any, by: Mapping[Any, Any]) -> Any:
@@ -44,28 +45,14 @@ def substitute(expr: Any, by: Mapping[Any, Any]) -> Any:
             expr.span,
         )
     if isinstance(expr, relax.Function):
-        return relax.Function(
-            expr.params,
-            substitute(expr.body, by),
-            expr.ret_ty,
-            expr.is_pure,
-            expr.attrs,
-            expr.span,
-        )
+        return with_body(expr, substitute(expr.body, by))
     if isinstance(expr, relax.SeqExpr):
         blocks = [
-            type(block)([rebind(b, b.var, substitute(b.value, by)) for b in block.bindings[:]])
+            type(block)([rebind(b, substitute(b.value, by)) for b in block.bindings[:]])
             for block in expr.blocks[:]
         ]
         return relax.SeqExpr(blocks, substitute(expr.body, by), expr.span)
     return expr
-
-
-def rebind(binding: Any, var: Any, value: Any) -> Any:
-    """The binding with another variable and value."""
-    if isinstance(binding, relax.MatchCast):
-        return relax.MatchCast(var, value, binding.ty, binding.span)
-    return relax.VarBinding(var, value, binding.span)
 
 
 class Inliner:
@@ -88,7 +75,7 @@ class Inliner:
                 result = self._body(self.functions[value.op], arguments, bindings)
                 bindings.append(relax.VarBinding(binding.var, result))
                 continue
-            bindings.append(rebind(binding, binding.var, substitute(value, self.env)))
+            bindings.append(rebind(binding, substitute(value, self.env)))
         return type(block)(bindings, block.span) if changed else block
 
     def _body(self, function: Any, arguments: list[Any], bindings: list[Any]) -> Any:
@@ -112,6 +99,6 @@ class Inliner:
                     self.env[binding.var] = self._body(callee, inner, bindings)
                     continue
                 var = relax.DataflowVar(binding.var.name, binding.var.ty)
-                bindings.append(rebind(binding, var, substitute(value, self.env)))
+                bindings.append(rebind(binding, substitute(value, self.env), var))
                 self.env[binding.var] = var
         return substitute(seq.body, self.env)

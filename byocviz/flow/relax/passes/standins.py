@@ -14,7 +14,8 @@ from tvm import relax
 from tvm.ir import GlobalVar, Op
 
 from byocviz.flow.relax.compat import Constant
-from byocviz.flow.relax.inline import rebind, substitute
+from byocviz.flow.relax.passes.inline import substitute
+from byocviz.flow.relax.surgery import rebind, with_body
 
 _PLAIN = (relax.Var, Constant, relax.ShapeExpr, GlobalVar)
 
@@ -63,9 +64,7 @@ class StandIns:
         if not self._away:
             return function
         body = relax.SeqExpr(blocks, function.body.body, function.body.span)
-        return relax.Function(
-            function.params, body, function.ret_ty, function.is_pure, function.attrs, function.span
-        )
+        return with_body(function, body)
 
     def _put(self, binding: Any) -> Any:
         if isinstance(binding, relax.VarBinding) and _is_plain(binding.value):
@@ -96,4 +95,4 @@ class StandIns:
             return binding
         original, reads = self._away[value.op]
         now = dict(zip(reads, value.args[:], strict=True))
-        return rebind(original, binding.var, substitute(original.value, now))
+        return rebind(original, substitute(original.value, now), binding.var)

@@ -16,12 +16,13 @@ from tvm import relax
 from tvm.ir import GlobalVar
 
 from byocviz.flow.relax.compat import attribute
-from byocviz.flow.relax.inline import rebind, substitute
-from byocviz.flow.relax.standins import StandIns, stub, typed
+from byocviz.flow.relax.passes.inline import substitute
+from byocviz.flow.relax.passes.standins import StandIns, stub, typed
+from byocviz.flow.relax.surgery import map_blocks, rebind, with_body
 
 CALL = "from tvm import relax\nmod = relax.transform.MergeCompositeFunctions()(mod)"
 CALL_IN_PARTS = (
-    "from byocviz.flow.relax.parts import merge_in_parts\n"
+    "from byocviz.flow.relax.passes import merge_in_parts\n"
     "mod = merge_in_parts(mod)  # relax.transform.MergeCompositeFunctions on each block"
 )
 
@@ -111,49 +112,17 @@ class _Parts:
     def _function(self, function: Any) -> Any:
         if not _has_composites(function, self.module):
             return function
-        if not _is_compound(function):
-            # A local function also reads what lies round it.
-            inputs = [*function.params[:], *relax.analysis.free_vars(function)]
-            body = self._merge(inputs, function.body, function.ret_ty, function.is_pure)
-        else:
-            body = self._sequence(function.body)
-        return relax.Function(
-            function.params, body, function.ret_ty, function.is_pure, function.attrs, function.span
-        )
-
-    def _sequence(self, seq: Any) -> Any:
-        """The sequence with each of its dataflow blocks merged, those of branches included."""
-        blocks: list[Any] = []
-        for block in seq.blocks:
-            if isinstance(block, relax.DataflowBlock):
-                blocks += self._block(block)
-                continue
-            bindings = []
-            for binding in block.bindings:
-                value = binding.value
-                if isinstance(value, relax.If):
-                    value = relax.If(
-                        value.cond,
-                        self._branch(value.true_branch),
-                        self._branch(value.false_branch),
-                        value.span,
-                    )
-                elif isinstance(value, relax.Function):
-                    value = self._function(value)
-                bindings.append(rebind(binding, binding.var, value))
-            blocks.append(relax.BindingBlock(bindings, block.span))
-        return relax.SeqExpr(blocks, seq.body, seq.span)
-
-    def _branch(self, expr: Any) -> Any:
-        return self._sequence(expr) if isinstance(expr, relax.SeqExpr) else expr
+        if _is_compound(function):
+            return map_blocks(function, self._block)
+        body = self._merge(function.params, function.body, function.ret_ty, function.is_pure)
+        return with_body(function, body)
 
     def _block(self, block: Any) -> list[Any]:
-        bindings = [
-            rebind(b, b.var, self._function(b.value)) if isinstance(b.value, relax.Function) else b
-            for b in block.bindings[:]
-        ]
-        block = type(block)(bindings, block.span)
-        if not any(_calls_composite(b.value, self.module) for b in bindings):
+        """The block merged by itself; those of branches and local functions in it are already."""
+        bindings = block.bindings[:]
+        if not isinstance(block, relax.DataflowBlock) or not any(
+            _calls_composite(b.value, self.module) for b in bindings
+        ):
             return [block]
         outputs = [b.var for b in bindings if not isinstance(b.var, relax.DataflowVar)]
         result = relax.Tuple(outputs)
@@ -175,7 +144,7 @@ class _Parts:
         return [
             type(b)(
                 [
-                    rebind(x, renamed.get(x.var, x.var), substitute(x.value, renamed))
+                    rebind(x, substitute(x.value, renamed), renamed.get(x.var, x.var))
                     for x in b.bindings
                 ]
             )
@@ -184,24 +153,22 @@ class _Parts:
 
     def _merge(self, params: Any, body: Any, ret_ty: Any, pure: bool) -> Any:
         """Merge one body as the ``main`` of a module of its own."""
-        main = relax.Function(params, body, ret_ty, pure).with_attr("global_symbol", "main")
-        functions: dict[Any, Any] = {GlobalVar("main"): main}
-        for var, function in self.module.functions.items():
-            if var.name_hint == "main":
-                # Calls of the module's own main must not meet the part.
-                continue
-            functions[var] = stub(function) if _is_own(function) else function
-        own_main = next((v for v in self.module.get_global_vars() if v.name_hint == "main"), None)
+        main = GlobalVar("main")
+        function = relax.Function(params, body, ret_ty, pure).with_attr("global_symbol", "main")
+        functions: dict[Any, Any] = {}
         back: dict[Any, Any] = {}
-        if own_main is not None:
-            stand_in = stub(self.module[own_main])
+        for var, other in self.module.functions.items():
+            if var.name_hint != "main":
+                functions[var] = stub(other) if _is_own(other) else other
+                continue
+            # The module's own main, which the part may call, goes by another name meanwhile.
+            stand_in = stub(other)
             aside = typed(GlobalVar(self._unused("main_of_module")), stand_in)
             functions[aside] = stand_in
-            main = substitute_function(main, {own_main: aside})
-            functions[next(iter(functions))] = main
-            back[aside] = own_main
+            function = with_body(function, substitute(function.body, {var: aside}))
+            back[aside] = var
         away = StandIns(self._unused)
-        functions[next(iter(functions))] = away.put(main)
+        functions[main] = away.put(function)
         functions.update(away.functions)
         part = relax.transform.Normalize()(tvm.IRModule(functions))
         part = relax.transform.MergeCompositeFunctions()(part)
@@ -224,14 +191,3 @@ class _Parts:
             count += 1
             candidate = f"{name}_{count}"
         return candidate
-
-
-def substitute_function(function: Any, by: dict[Any, Any]) -> Any:
-    return relax.Function(
-        function.params,
-        substitute(function.body, by),
-        function.ret_ty,
-        function.is_pure,
-        function.attrs,
-        function.span,
-    )
