@@ -80,5 +80,7 @@ class Reading:
         self.composites: dict[int, str] = {}
         """The rule of the composite function round each node, where there is one."""
         self.site_of: dict[int, int] = {}
+        self.blocks: dict[int, int] = {}
+        """The binding block that each call stands in: a number of its own in the function."""
         self.boxes: list[tuple[str, str]] = []
         """(function, rule) of each composite function read, in order."""

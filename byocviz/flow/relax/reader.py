@@ -77,6 +77,8 @@ class _Reader:
         self.home = name
         self.rule = ""
         self.site = -1
+        self.block = 0
+        self.block_count = 0
         self.constants.clear()
         function = self.functions[name]
         self.drawn.add(name)
@@ -107,7 +109,10 @@ class _Reader:
     def _body(self, expr: Any) -> Value:
         if not isinstance(expr, relax.SeqExpr):
             return self._value(expr, "")
+        outer = self.block
         for block in expr.blocks[:]:
+            self.block_count += 1
+            self.block = self.block_count
             for binding in block.bindings[:]:
                 var = binding.var
                 if isinstance(binding, relax.MatchCast):
@@ -115,7 +120,9 @@ class _Reader:
                 else:
                     value = self._value(binding.value, var)
                 self.env[var] = value
-        return self._value(expr.body, "")
+        result = self._value(expr.body, "")
+        self.block = outer
+        return result
 
     def _value(self, expr: Any, var: Any) -> Value:
         """The value of an expression that is bound to ``var`` (empty: it is used in place)."""
@@ -275,6 +282,7 @@ class _Reader:
         r.variables[node] = label
         r.inputs[node] = inputs
         r.homes[node] = self.home
+        r.blocks[node] = self.block
         if self.rule:
             r.composites[node] = self.rule
         if self.site >= 0:

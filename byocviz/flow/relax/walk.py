@@ -184,6 +184,11 @@ class Walk:
                     operator.created_by = created_by
                     self.data.ops[identity] = operator
         self.wiring = Wiring.of(self.readings, self.ids, names.__getitem__)
+        self.blocks = {
+            self.ids[reading.name, node]: (reading.name, block)
+            for reading in self.readings
+            for node, block in reading.blocks.items()
+        }
 
     def _after_rewrite(self, module: tvm.IRModule, rewrite: Rewrite) -> tvm.IRModule:
         """Find what became of each operator, and give the new ones their ids."""
@@ -269,7 +274,12 @@ class Walk:
                 step.separations = self._merged.separations
             else:
                 step.separations = separations(
-                    step.subgraphs, step.places, self.data.ops, self.wiring
+                    step.subgraphs,
+                    step.places,
+                    self.data.ops,
+                    self.wiring,
+                    self.blocks,
+                    [reading.graph for reading in self.readings],
                 )
 
     def _pruned(self, step: Step, left: set[int]) -> None:

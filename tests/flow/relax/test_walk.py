@@ -59,3 +59,20 @@ def test_the_calls_run_when_pasted(case: Case) -> None:
     if case.entry != "main":
         pytest.skip("the calls of the prepare step name their entry; see test_record")
     properties.check_calls(record(case))
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_all_pruned_is_as_before(case: Case) -> None:
+    """With every subgraph given back, who feeds whom is as in the prepared module."""
+    recording = record(case, prune=byocviz.PrunePolicy(min_ops=10**9))
+    assert recording.failed is None
+    last = recording.last
+    assert not last.subgraphs
+    assert last.profile.ops == recording.step("partition").profile.ops
+    if any(f.kind == "composite" for f in recording.step("prepare").functions):
+        return  # a composite function that was given comes out of its subgraph as one of its own
+    lost = {i for i, o in recording.ops.items() if o.fate_by in ("composite", "merge")}
+    wanted = properties.connections(recording.step("prepare"))
+    assert properties.connections(last) == {
+        pair: n for pair, n in wanted.items() if not lost.intersection(pair)
+    }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import tvm
 from tvm import relax
 
 from byocviz.flow.relax.compat import attribute
@@ -55,6 +56,20 @@ def substitute(expr: Any, by: Mapping[Any, Any]) -> Any:
     return expr
 
 
+def _match_symbols(param: Any, argument: Any, symbols: dict[Any, Any]) -> None:
+    """What each symbolic dimension of a parameter's type is at the call."""
+    if isinstance(param, relax.TupleType):
+        for inner, outer in zip(param.fields, argument.fields, strict=True):
+            _match_symbols(inner, outer, symbols)
+        return
+    dims = [getattr(getattr(ty, "shape", ty), "values", None) for ty in (param, argument)]
+    if dims[0] is None or dims[1] is None:
+        return
+    for inner, outer in zip(*dims, strict=True):
+        if isinstance(inner, tvm.tirx.Var) and not inner.same_as(outer):
+            symbols.setdefault(inner, outer)
+
+
 class Inliner:
     """Flattens calls of functions into the dataflow block that holds the calls."""
 
@@ -80,6 +95,11 @@ class Inliner:
 
     def _body(self, function: Any, arguments: list[Any], bindings: list[Any]) -> Any:
         """Append a function's bindings, on fresh variables; returns its result."""
+        symbols: dict[Any, Any] = {}
+        for param, argument in zip(function.params, arguments, strict=True):
+            _match_symbols(param.ty, argument.ty, symbols)
+        if symbols:
+            function = function.bind_symbolic_vars(symbols)
         for param, argument in zip(function.params, arguments, strict=True):
             self.env[param] = argument
         seq = function.body

@@ -10,6 +10,7 @@ from typing import Any
 
 from byocviz.errors import StepMissing
 from byocviz.flow.relax.prepare import (
+    aliases,
     batch_norm,
     bind,
     clip,
@@ -34,6 +35,7 @@ REWRITES: tuple[RewriteSpec, ...] = (
     constants.SPEC,
     batch_norm.SPEC,
     decompose.SPEC,
+    aliases.SPEC,
     fold.SPEC,
     dead_code.SPEC,
 )

@@ -105,7 +105,8 @@ def test_each_rewrite_keeps_values_spans_and_itself(
         ctx = PrepareContext(entry="start")
         after = spec.run(mod, ctx)
         assert (after is mod) == (ctx.count == 0), spec.name
-        lab.kept(mod, after)
+        if spec.name != "aliases":  # it is there to give a call another variable's name
+            lab.kept(mod, after)
         assert lab.well_formed(after), spec.name
         if spec.name != "dataflow-blocks":
             assert not ctx.left or set(ctx.left) <= LEFT, ctx.left
