@@ -54,14 +54,15 @@ def record(
     A step that raises inside TVM is recorded with its error; the steps before it stay.
 
     Raises `ModuleError` for what is no module, a missing entry or inputs that do not fit,
-    `BackendError` for an unknown backend or rule, `ModelError` for a model that cannot be
-    imported.
+    `BackendError` for an unknown backend or rule, `StepMissing` for an unknown rewrite,
+    `ModelError` for a model that cannot be imported.
     """
     try:
         import tvm
         from tvm import relax
     except ImportError as error:
         raise missing("TVM with Relax (apache-tvm)", "relax", "to record a module") from error
+    from byocviz.flow.relax.prepare import rewrite
     from byocviz.flow.relax.walk import Walk
     from byocviz.flow.relax.whatif import what_if
 
@@ -69,6 +70,8 @@ def record(
         title = Path(mod).stem if isinstance(mod, (str, Path)) else ""
     module = _module(mod, tvm)
     _check(module, entry, relax)
+    for name in prepare if isinstance(prepare, Mapping) else ():
+        rewrite(name)  # raises where there is none
     chosen = backends.get(backend)
     switched = chosen.rules(rules)
     policy = prune if isinstance(prune, PrunePolicy) else chosen.prune if prune else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from byocviz.errors import ByocvizError, ModuleError
+from byocviz.errors import ByocvizError
 from byocviz.flow.relax.prepare import REWRITES, PrepareContext
 from byocviz.flow.relax.steps.state import Outcome, State
 from byocviz.recording.schema import Rewrite
@@ -13,11 +13,6 @@ NAME = "prepare"
 
 
 def run(state: State) -> Outcome:
-    if unknown := sorted(set(state.rewrites) - {spec.name for spec in REWRITES}):
-        raise ModuleError(
-            f"There is no rewrite {', '.join(unknown)} in the prepare step.",
-            f"Known: {', '.join(spec.name for spec in REWRITES)}",
-        )
     rewrites = []
     calls = []
     for spec in REWRITES:
