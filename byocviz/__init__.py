@@ -1,7 +1,8 @@
 """byocviz: see what TVM's Bring-Your-Own-Codegen flow does to a model, step by step, and why.
 
 ``byocviz.record(mod)`` walks a module through the flow and returns a `Recording`;
-``byocviz.load(path)`` opens one that was saved, on any machine. Importing this package imports
+``byocviz.load(path)`` opens one that was saved, on any machine; ``byocviz.show(x)`` shows either,
+or a module or model that it records first. Importing this package imports
 neither TVM nor anything else that is heavy: names are looked up when they are first used.
 """
 
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from byocviz import backends, models
+    from byocviz._show import show
     from byocviz.backends import Backend
     from byocviz.errors import ByocvizError
     from byocviz.flow.record import record
@@ -26,6 +28,7 @@ _HOMES = {
     "__version__": "byocviz.version",
     "load": "byocviz.recording",
     "record": "byocviz.flow.record",
+    "show": "byocviz._show",
 }
 _MODULES = ("backends", "models")
 
@@ -39,6 +42,7 @@ __all__ = [
     "load",
     "models",
     "record",
+    "show",
 ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,8 +36,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("byocviz: " + "\n".join(lines), file=sys.stderr)
         return 1
     except BrokenPipeError:
-        sys.stderr.close()
-        return 1
+        # Whoever read the output has enough; nothing may be flushed into the pipe at exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     except KeyboardInterrupt:
         print("byocviz: interrupted", file=sys.stderr)
         return 130
@@ -69,10 +71,33 @@ def _parser() -> argparse.ArgumentParser:
         "--off", action="append", default=[], metavar="RULE", help="switch a rule off"
     )
     record.add_argument(
-        "--on", action="append", default=[], metavar="RULE", help="switch a rule on"
+        "--on",
+        action="append",
+        default=[],
+        metavar="RULE",
+        help="switch a rule on that the backend has off",
+    )
+    record.add_argument(
+        "--only", action="append", default=[], metavar="RULE", help="leave only these rules on"
     )
     record.add_argument("--no-prepare", action="store_true", help="leave the prepare step out")
+    record.add_argument(
+        "--no-rewrite",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="leave one rewrite of the prepare step out",
+    )
     record.add_argument("--no-prune", action="store_true", help="give no subgraph back to TVM")
+    record.add_argument(
+        "--min-ops", type=int, metavar="N", help="subgraphs of fewer operators go back to TVM"
+    )
+    record.add_argument(
+        "--min-macs",
+        type=int,
+        metavar="N",
+        help="subgraphs of fewer multiply-accumulates go back to TVM",
+    )
     record.add_argument(
         "--verify", action="store_true", help="compile and run each step on the CPU and compare"
     )
@@ -83,10 +108,23 @@ def _parser() -> argparse.ArgumentParser:
     _json(record)
     record.set_defaults(run=_record)
 
-    show = commands.add_parser("show", help="print a recording as text")
-    show.add_argument("recording", type=Path, help="a .byocviz file")
-    show.add_argument("--step", help="the IR text of every function at this step")
-    show.add_argument("--function", help="with --step: of this function alone")
+    show = commands.add_parser(
+        "show", help="print a recording as text, or write it as a page or figure"
+    )
+    show.add_argument("recording", type=Path, help="a .byocviz file, or a model to record")
+    show.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        help="write a page that opens in any browser (.html), or with --step a figure of it "
+        "(.svg, .png or .dot)",
+    )
+    show.add_argument(
+        "--step",
+        help="the IR text of every function at this step; with -o: where the page opens, or what "
+        "the figure is of",
+    )
+    show.add_argument("--function", help="with --step: this function alone")
     _json(show)
     show.set_defaults(run=_show)
 
@@ -163,42 +201,103 @@ def _say(recording: Recording, as_json: bool) -> None:
         Console().print(recording)
 
 
-def _record(arguments: argparse.Namespace) -> int:
-    from byocviz import models
-    from byocviz.flow.record import record
+def _writable(path: Path) -> Path:
+    """Refuse to write a recording over what is none: most likely it is somebody's model."""
+    from byocviz.recording.file import MAGIC
 
-    module = models.load(arguments.model, shapes=dict(arguments.shape) or None)
+    if path.is_dir():
+        raise ByocvizError(f"{path} is a folder.", "Name a file: -o model.byocviz")
+    if path.is_file():
+        with path.open("rb") as file:
+            if file.read(len(MAGIC)) != MAGIC:
+                raise ByocvizError(
+                    f"{path} is there and is no recording; it is left as it is.",
+                    "Name another file with -o, one that ends in .byocviz.",
+                )
+    return path
+
+
+def _record(arguments: argparse.Namespace) -> int:
+    from byocviz import backends, models
+    from byocviz.flow.record import record
+    from byocviz.recording import PrunePolicy
+
+    if arguments.only and (arguments.on or arguments.off):
+        raise ByocvizError("--only cannot go with --on or --off.", "It names all rules that stay.")
+    output = _writable(arguments.output or Path(Path(arguments.model).stem + ".byocviz"))
     switches = dict.fromkeys(arguments.off, False) | dict.fromkeys(arguments.on, True)
+    prune: bool | PrunePolicy = not arguments.no_prune
+    if arguments.min_ops is not None or arguments.min_macs is not None:
+        own = backends.get(arguments.backend).prune
+        prune = PrunePolicy(own.require_macs, arguments.min_ops or 0, arguments.min_macs or 0)
     recording = record(
-        module,
+        models.load(arguments.model, shapes=dict(arguments.shape) or None),
         arguments.backend,
         entry=arguments.entry,
-        rules=switches or None,
-        prepare=not arguments.no_prepare,
-        prune=not arguments.no_prune,
+        rules=arguments.only or switches or None,
+        prepare=False if arguments.no_prepare else dict.fromkeys(arguments.no_rewrite, False),
+        prune=prune,
         verify=arguments.verify,
         title=arguments.title or Path(arguments.model).stem,
     )
-    if arguments.blockers:
+    if arguments.blockers and recording.failed is None:
         recording.blockers()
-    path = recording.save(arguments.output or Path(Path(arguments.model).stem + ".byocviz"))
+    path = recording.save(output)
     _say(recording, arguments.json)
     print(f"Saved {path}", file=sys.stderr)
     return 1 if recording.failed else 0
 
 
 def _show(arguments: argparse.Namespace) -> int:
-    from byocviz.recording import load
+    from byocviz._show import recording_of
 
-    recording = load(arguments.recording)
     if arguments.function and not arguments.step:
         raise ByocvizError(
             "--function needs --step.", "byocviz show FILE --step merge --function main"
         )
+    recording = recording_of(arguments.recording)
+    if arguments.output:
+        path = _write(recording, arguments)
+        if arguments.json:
+            _say(recording, as_json=True)
+        print(f"Saved {path}", file=sys.stderr)
+        return 0
     if arguments.step:
         return _show_step(recording, arguments)
     _say(recording, arguments.json)
     return 0
+
+
+def _write(recording: Recording, arguments: argparse.Namespace) -> Path:
+    """The page or figure that -o asks for, by its suffix."""
+    path: Path = arguments.output
+    step: str = arguments.step
+    function: str | None = arguments.function
+    kind = path.suffix.lower()
+    if kind in (".svg", ".png", ".dot") and not step:
+        raise ByocvizError(
+            f"A figure is of one step: {path} needs --step.",
+            "Steps: " + ", ".join(one.name for one in recording.steps),
+        )
+    if kind == ".svg":
+        return recording.to_svg(step, function, path=path)
+    if kind == ".png":
+        return recording.to_png(step, function, path=path)
+    if kind == ".dot":
+        from byocviz.recording.atomic import write
+
+        return write(path, recording.to_dot(step, function).encode("utf-8"))
+    if kind not in ("", ".html", ".htm"):
+        raise ByocvizError(
+            f"{path}: what -o writes is told by its suffix, and {kind!r} is none that it knows.",
+            "Name a file that ends in .html, .svg, .png or .dot.",
+        )
+    if function:
+        raise ByocvizError(
+            "A page holds every function: --function cannot go with it.",
+            "Leave it out, or write a figure: -o figure.svg",
+        )
+    return recording.to_html(path, step=step)
 
 
 def _show_step(recording: Recording, arguments: argparse.Namespace) -> int:
@@ -223,7 +322,7 @@ def _show_step(recording: Recording, arguments: argparse.Namespace) -> int:
 def _demo(arguments: argparse.Namespace) -> int:
     from byocviz.demo import demo
 
-    found = demo(arguments.output, verify=arguments.verify)
+    found = demo(_writable(arguments.output), verify=arguments.verify)
     if arguments.json:
         _print_json({**summary_data(found.recording), "demo": found.figures})
     else:

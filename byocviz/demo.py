@@ -49,6 +49,8 @@ def demo(output: Path, *, verify: bool = False) -> Demo:
     module = ssd.load()
     raw = record(module, prepare=False, prune=False, title="SSD as imported")
     recording = record(module, verify=verify, title="SSDLite MobileNetV2 (COCO)")
+    if recording.failed is None:
+        recording.blockers()  # they go into the file: it is read where no TVM is
     path = recording.save(output)
     last = recording.last
     figures = {

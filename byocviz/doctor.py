@@ -38,8 +38,8 @@ def examine() -> list[Finding]:
         ("torch", "torch", "torch", "to import PyTorch programs"),
         ("tflite", "tflite", "tflite", "to import TFLite models"),
         ("pandas", "pandas", "tables", "for tables as data frames"),
-        ("tensorrt", "tensorrt", "tensorrt", "to build and run TensorRT engines (needs a GPU)"),
-        ("tensorrt-rtx", "tensorrt_rtx", "tensorrt-rtx", "to build TensorRT-RTX engines"),
+        ("tensorrt", "tensorrt", "tensorrt", "for building on TensorRT, which byocviz does not do yet"),
+        ("tensorrt-rtx", "tensorrt_rtx", "tensorrt-rtx", "for building on TensorRT-RTX, which byocviz does not do yet"),
     ):
         found.append(_package(package, module, extra, use))
     return found
@@ -86,7 +86,7 @@ def _tvm() -> list[Finding]:
             )
         )
         return found
-    from byocviz.backends.tvm_table import prefixes
+    from byocviz.backends.tvm_table import loadable
 
     enabled = [kind for kind in ("llvm", "cuda", "vulkan", "opencl") if tvm.runtime.enabled(kind)]
     found.append(Finding("tvm targets", "ok", ", ".join(enabled) or "none"))
@@ -102,14 +102,14 @@ def _tvm() -> list[Finding]:
                 "pip install --upgrade 'apache-tvm>=0.26'",
             )
         )
-    found.append(Finding("tvm pattern tables", "ok", ", ".join(prefixes()) or "none registered"))
+    found.append(Finding("tvm pattern tables", "ok", ", ".join(loadable()) or "none"))
     native = _native_codegens()
     found.append(
         Finding(
             "tvm native codegens",
             "ok" if native else "absent",
             ", ".join(native) or "none",
-            "" if native else "None is needed to record; building has byocviz's own.",
+            "" if native else "None is needed to record.",
         )
     )
     gpu = bool(tvm.cuda(0).exist) if "cuda" in enabled else False

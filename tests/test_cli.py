@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -89,6 +90,41 @@ def test_what_is_wrong_is_said_and_nothing_is_traced(model: Path, tmp_path: Path
         assert done.returncode == 1, arguments
         assert word in done.stderr
         assert "Traceback" not in done.stderr
+
+
+def test_a_model_is_never_written_over(model: Path, tmp_path: Path) -> None:
+    before = model.read_bytes()
+    for target in (model, tmp_path):
+        assert main(["record", str(model), "-o", str(target)]) == 1
+    assert model.read_bytes() == before
+    recording = tmp_path / "r.byocviz"
+    for _ in range(2):
+        assert main(["record", str(model), "--shape", "x=1,8", "-o", str(recording)]) == 0
+
+
+def test_switches(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def steps(*arguments: str) -> dict[str, Any]:
+        out = str(tmp_path / "r.byocviz")
+        assert (
+            main(["record", str(model), "--shape", "x=1,8", "-o", out, "--json", *arguments]) == 0
+        )
+        data = json.loads(capsys.readouterr().out)
+        return {step["step"]: step for step in data["steps"]}
+
+    assert steps()["prune"]["subgraphs"] == 0, "none has a multiply-accumulate"
+    assert steps("--no-prune")["prune"]["subgraphs"] == 2
+    assert steps("--no-prune", "--only", "sigmoid")["prune"]["subgraphs"] == 1
+    assert steps("--no-prune", "--off", "nn.relu")["prune"]["subgraphs"] == 1
+    assert steps("--no-rewrite", "dead-code")["prepare"]["operators"] >= 3
+    with pytest.raises(SystemExit):
+        main(["record", str(model), "--min-ops", "many"])
+
+
+def test_a_reader_that_stops_reading_is_no_error(model: Path) -> None:
+    script = f"{sys.executable} -m byocviz doctor | head -1"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+    assert done.stdout.count("\n") == 1
+    assert not done.stderr
 
 
 def test_usage() -> None:

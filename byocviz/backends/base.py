@@ -10,9 +10,10 @@ from typing import Any
 from byocviz.errors import BackendError
 from byocviz.recording.schema import PrunePolicy
 
-Patterns = Callable[[], Iterable[Any]]
-"""Makes the backend's pattern table, in the order of priority: TVM's ``FusionPattern`` objects, or
-the tuples ``(name, pattern[, annotations[, check]])`` that TVM takes for them."""
+Patterns = Callable[[], Iterable[Any]] | Iterable[Any]
+"""The backend's pattern table, or a function that makes it, in the order of priority: TVM's
+``FusionPattern`` objects, or the tuples ``(name, pattern[, annotations[, check]])`` that TVM takes
+for them."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +29,10 @@ class Rule:
 class Backend:
     """A backend of the BYOC flow.
 
-    ``patterns`` is called anew for each recording, so that a table registered later is seen. The
-    name of each pattern is ``<backend>.<rule>``: TVM takes what stands before the first full stop
-    as the name of the codegen.
+    ``patterns`` is the table; a function is called anew for each recording, so that a table
+    registered later is seen. The name of each pattern is ``<backend>.<rule>``: TVM takes what
+    stands before the first full stop as the name of the codegen. ``prune`` says which subgraphs go
+    back to TVM; by default none does.
 
     ``table`` is the Python text that makes the list of patterns when pasted; it becomes part of
     the calls that a recording shows.
@@ -72,31 +74,56 @@ class Backend:
         wanted = {self._known(name, rules): bool(on) for name, on in switches.items()}
         return [replace(rule, enabled=wanted.get(rule.name, rule.enabled)) for rule in rules]
 
+    def with_rules(self, *rules: Any, first: bool = False) -> Backend:
+        """The same backend with more rules, after its own or (``first``) before them.
+
+        What comes first has priority. A rule is what TVM's FusionPattern takes:
+        ``(name, pattern[, annotations[, check]])``.
+        """
+
+        def patterns() -> list[Any]:
+            own = self._entries()
+            return [*rules, *own] if first else [*own, *rules]
+
+        table = f"{self.table}\npatterns = [...]  # and the rules added by with_rules"
+        return replace(self, patterns=patterns, table=table if self.table else "")
+
+    def _entries(self) -> list[Any]:
+        made = self.patterns() if callable(self.patterns) else self.patterns
+        try:
+            return list(made)
+        except TypeError as error:
+            raise BackendError(
+                f"The table of the backend {self.name!r} is {type(made).__name__}, not a list of "
+                "patterns.",
+                "Give a list of (name, pattern, ...) tuples, or a function that returns one.",
+            ) from error
+
     def _fusions(self) -> list[Any]:
         from tvm.relax.transform import FusionPattern
 
         fusions = []
-        for index, entry in enumerate(self.patterns()):
+        for index, entry in enumerate(self._entries()):
             if isinstance(entry, FusionPattern):
-                fusions.append(entry)
-                continue
-            try:
-                fusions.append(FusionPattern(*entry))
-            except Exception as error:
+                fusion = entry
+            else:
+                try:
+                    fusion = FusionPattern(*entry)
+                except Exception as error:
+                    raise BackendError(
+                        f"Rule {index} of the backend {self.name!r} is no pattern that TVM takes: "
+                        f"{entry!r} ({error})",
+                        "Give (name, pattern), (name, pattern, annotations) or (name, pattern, "
+                        "annotations, check), or a tvm.relax.transform.FusionPattern.",
+                    ) from error
+            name = str(fusion.name)
+            if name.partition(".")[0] != self.name or not name.partition(".")[2]:
                 raise BackendError(
-                    f"Rule {index} of the backend {self.name!r} is no pattern that TVM takes: "
-                    f"{entry!r} ({error})",
-                    "Give (name, pattern), (name, pattern, annotations) or (name, pattern, "
-                    "annotations, check), or a tvm.relax.transform.FusionPattern.",
-                ) from error
-        for fusion in fusions:
-            prefix = str(fusion.name).partition(".")
-            if not prefix[1] or not prefix[0]:
-                raise BackendError(
-                    f"The rule {str(fusion.name)!r} of the backend {self.name!r} has no prefix.",
-                    f"Name it '{self.name}.{fusion.name}': TVM takes what stands before the "
-                    "first full stop as the codegen's name.",
+                    f"The rule {name!r} does not belong to the backend {self.name!r} by its name.",
+                    f"Name it '{self.name}.{name.partition('.')[2] or name}': TVM takes what "
+                    "stands before the first full stop as the codegen's name.",
                 )
+            fusions.append(fusion)
         return fusions
 
     def _known(self, name: str, rules: list[Rule]) -> str:
@@ -121,4 +148,4 @@ class Backend:
         """
         from byocviz.backends.tvm_table import from_registry
 
-        return from_registry(prefix, prune or PrunePolicy())
+        return from_registry(prefix, prune)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from pathlib import Path
 from typing import Any
 
 from byocviz.backends.base import Backend
@@ -46,7 +47,29 @@ def prefixes() -> list[str]:
     return sorted({str(p.name).partition(".")[0] for p in get_patterns_with_prefix("")})
 
 
-def from_registry(prefix: str, prune: PrunePolicy) -> Backend:
+POLICIES = {"tensorrt": PrunePolicy(require_macs=True)}
+"""Of TVM's tables by prefix; none goes back to TVM for the others. TensorRT's is the one which
+Relay's ``partition_for_tensorrt`` calls ``remove_no_mac_subgraphs``; TVM's Relax flow has none."""
+
+
+def loadable() -> list[str]:
+    """The prefixes of tables that this TVM can register, whether or not it has yet."""
+    found = set(prefixes())
+    for package in _HOMES:
+        try:
+            home = importlib.import_module(package)
+        except ImportError:
+            continue
+        for module in pkgutil.iter_modules(home.__path__):
+            path = getattr(module.module_finder, "path", None)
+            source = Path(path, f"{module.name}.py") if path else None
+            if source and source.is_file() and "register_patterns(" in source.read_text("utf-8"):
+                found.add(module.name)
+    return sorted(found)
+
+
+def from_registry(prefix: str, prune: PrunePolicy | None = None) -> Backend:
+    """See `Backend.from_tvm`."""
     try:
         from tvm.relax.backend.pattern_registry import get_patterns_with_prefix
     except ImportError as error:
@@ -71,4 +94,7 @@ def from_registry(prefix: str, prune: PrunePolicy) -> Backend:
         "from tvm.relax.backend.pattern_registry import get_patterns_with_prefix",
         f"patterns = list(get_patterns_with_prefix({prefix + '.'!r}))",
     ]
-    return Backend(prefix, patterns, prune, table="\n".join(lines), source=home or "TVM's registry")
+    policy = prune or POLICIES.get(prefix, PrunePolicy())
+    return Backend(
+        prefix, patterns, policy, table="\n".join(lines), source=home or "TVM's registry"
+    )

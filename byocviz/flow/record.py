@@ -44,12 +44,13 @@ def record(
     ``params`` are weights to bind, by parameter name; a module whose weights are unbound is taken
     as it is. ``rules`` switches rules of the backend: a mapping of names to True or False, or the
     names of those that are to be on. ``prepare`` switches all rewrites of the prepare step, or
-    some by name. ``prune`` is True for the backend's own policy, False, or a `PrunePolicy`.
+    some by name. ``prune`` is True for the backend's own policy, False, or a `PrunePolicy` that
+    stands in its place.
 
     ``verify`` compiles each step's module for the CPU and runs all on the same ``inputs`` (by
     parameter name; where none are given, seeded ones); the largest absolute difference to the
-    imported module becomes `Step.max_difference`. ``progress`` shows what goes on: by default
-    where a person watches, once it takes longer than a second.
+    imported module becomes `Step.max_difference`. ``progress`` shows on stderr what goes on, once
+    it takes longer than a second; False: nothing is shown.
 
     A step that raises inside TVM is recorded with its error; the steps before it stay.
 
@@ -75,7 +76,7 @@ def record(
     chosen = backends.get(backend)
     switched = chosen.rules(rules)
     policy = prune if isinstance(prune, PrunePolicy) else chosen.prune if prune else None
-    with show_progress(f"Recording {title}".strip(), enabled=progress) as shown:
+    with show_progress(f"Recording {title or entry}", enabled=progress) as shown:
         walk = Walk(
             module,
             chosen,

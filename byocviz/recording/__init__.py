@@ -8,7 +8,7 @@ from byocviz.recording.compare import (
     compare_recordings,
 )
 from byocviz.recording.file import from_bytes, load, save, to_bytes
-from byocviz.recording.recording import Recording
+from byocviz.recording.recording import Blockers, Recording
 from byocviz.recording.schema import (
     SCHEMA,
     STEPS,
@@ -40,6 +40,7 @@ __all__ = [
     "STEPS",
     "BackendInfo",
     "Blocker",
+    "Blockers",
     "Comparison",
     "Edge",
     "FunctionView",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -11,6 +12,9 @@ from byocviz.errors import StepMissing
 from byocviz.recording.printable import printable
 from byocviz.recording.recording import Recording
 from byocviz.recording.schema import Operator, Place, Step
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 Pair = tuple[int, int]
 """A count before and after."""
@@ -67,6 +71,22 @@ class Comparison(msgspec.Struct):
             or self.text_changed
         )
 
+    def __rich__(self) -> RenderableType:
+        from byocviz.render.text import comparison
+
+        return comparison(self)
+
+    def __str__(self) -> str:
+        return _printed(self.__rich__())
+
+    def __repr__(self) -> str:
+        # msgspec's own lists every operator that moved, with both its places.
+        return (
+            f"<Comparison {printable(self.a)} -> {printable(self.b)}: {len(self.added)} added, "
+            f"{len(self.gone)} gone, {len(self.moved)} moved, "
+            f"{len(self.recoloured)} to another backend>"
+        )
+
 
 class RecordingComparison(msgspec.Struct):
     """A step of one recording beside a step of another, by figures: ids of two recordings
@@ -88,6 +108,27 @@ class RecordingComparison(msgspec.Struct):
     """Operators on TVM by the code of their reason, where it differs."""
     rules_on: tuple[list[str], list[str]]
     """Rules that only the one, or only the other, had switched on."""
+
+    def __rich__(self) -> RenderableType:
+        from byocviz.render.text import recording_comparison
+
+        return recording_comparison(self)
+
+    def __str__(self) -> str:
+        return _printed(self.__rich__())
+
+    def __repr__(self) -> str:
+        return (
+            f"<RecordingComparison {printable(self.a, limit=80)} | {printable(self.b, limit=80)}: "
+            f"{self.total[0]} | {self.total[1]} operators, "
+            f"{self.subgraphs[0]} | {self.subgraphs[1]} subgraphs>"
+        )
+
+
+def _printed(renderable: RenderableType) -> str:
+    from byocviz.render.text import to_text
+
+    return to_text(renderable).rstrip("\n")
 
 
 def compare(recording: Recording, a: str | Step, b: str | Step) -> Comparison:

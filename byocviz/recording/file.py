@@ -18,11 +18,8 @@ A file is foreign input: every size is checked before it is believed, and nothin
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import os
-import secrets
-import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -31,6 +28,7 @@ import msgspec
 
 from byocviz.errors import RecordingError
 from byocviz.recording import schema
+from byocviz.recording.atomic import write
 from byocviz.recording.check import check
 from byocviz.recording.payload import Payload, assemble, encode
 from byocviz.recording.printable import printable
@@ -124,28 +122,7 @@ def save(recording: schema.RecordingData, path: str | os.PathLike[str]) -> Path:
     target = Path(path)
     if not target.suffix:
         target = target.with_name(target.name + SUFFIX)
-    data = to_bytes(recording)
-    # A link keeps pointing where it did; its target is what changes.
-    real = Path(os.path.realpath(target))
-    temporary = real.with_name(f".{real.name[:200]}.{secrets.token_hex(4)}.tmp")
-    try:
-        # Not tempfile: its files are private to the user, and a recording is to be shared.
-        with open(temporary, "xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        if real.is_file():
-            os.chmod(temporary, stat.S_IMODE(real.stat().st_mode))
-        os.replace(temporary, real)
-    except OSError as error:
-        raise RecordingError(
-            f"{target} cannot be written: {error.strerror or error}.",
-            "Name a file in a folder that exists and can be written to.",
-        ) from error
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-    return target
+    return write(target, to_bytes(recording))
 
 
 def load(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Recording:

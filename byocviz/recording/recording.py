@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from byocviz.errors import StepMissing
 from byocviz.recording.printable import printable
@@ -13,6 +13,32 @@ from byocviz.recording.schema import Blocker, Operator, RecordingData, Separatio
 
 if TYPE_CHECKING:
     from byocviz.recording.compare import Comparison
+    from byocviz.recording.tables import Tables
+
+
+class Blockers(list[Blocker]):
+    """A list of `Blocker`, the largest gain first, that prints as a table."""
+
+    def __rich__(self) -> Any:
+        from byocviz.render.sections import blocker_table
+
+        return blocker_table(self)
+
+    def __str__(self) -> str:
+        from byocviz.render.text import to_text
+
+        return to_text(self.__rich__()).rstrip("\n")
+
+    def __repr__(self) -> str:
+        if not self:
+            return "<Blockers: none>"
+        first = self[0]
+        what = (
+            "not partitioned"
+            if first.error
+            else f"{first.subgraphs_now:,} -> {first.subgraphs:,} subgraphs"
+        )
+        return f"<Blockers: {len(self)}, first {printable(first.op, limit=60)}: {what}>"
 
 
 class Recording(RecordingData, omit_defaults=True, dict=True):
@@ -126,12 +152,29 @@ class Recording(RecordingData, omit_defaults=True, dict=True):
 
         return compare(self, a, b)
 
-    def blockers(self) -> list[Blocker]:
-        """For each kind of operator left on TVM, what a rule that took it would change.
+    @property
+    def tables(self) -> Tables:
+        """Its steps, operators, subgraphs, reasons, rewrites, separations and blockers as rows,
+        or as pandas frames: ``recording.tables.frame("steps")``; see `Tables`."""
+        from byocviz.recording.tables import Tables
+
+        return Tables(self)
+
+    def blockers(self) -> Blockers:
+        """For each kind of operator left on TVM, what a rule that took it would change: a list
+        of `Blocker`, the largest gain first, that prints as a table.
 
         Found by partitioning again, so it needs TVM the first time; the result is kept in
-        ``what_if`` and saved. Raises `StepMissing` on a loaded recording that was saved without.
+        ``what_if`` and saved. Raises `StepMissing` on a loaded recording that was saved without,
+        and where a step failed, so that there is nothing to partition again.
         """
+        failed = self.failed
+        if failed is not None:
+            raise StepMissing(
+                f"Recording {self.title!r} has no blockers.{self._why_short()}",
+                (failed.error.mend if failed.error else "")
+                or "Its steps before that one are whole: see `recording.steps`.",
+            )
         if self.what_if is None:
             live = self._live
             if live is None:
@@ -140,8 +183,8 @@ class Recording(RecordingData, omit_defaults=True, dict=True):
                     "and that takes the module itself.",
                     "Record the module again and call `recording.blockers()` before `save()`.",
                 )
-            self.what_if = live()
-        return self.what_if
+            self.what_if = list(live())
+        return Blockers(self.what_if)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Writes the recording to one compressed file and returns its path.
@@ -158,6 +201,89 @@ class Recording(RecordingData, omit_defaults=True, dict=True):
         from byocviz.render.text import summary, to_text
 
         return to_text(summary(self), width=width)
+
+    def to_html(self, path: str | os.PathLike[str], *, step: str | None = None) -> Path:
+        """Writes the view as one HTML file that opens anywhere, offline, and returns its path.
+
+        It opens at ``step``, a name. ``.html`` is added to a name without a suffix. The file
+        appears whole or not at all. Raises
+        `MissingPackage` where the viewer's bundle was not built, `StepMissing` for an unknown
+        step, `RecordingError` where the file cannot be written.
+        """
+        from byocviz.recording.atomic import write
+        from byocviz.render.html import to_html
+
+        target = Path(path)
+        if not target.suffix:
+            target = target.with_name(target.name + ".html")
+        return write(target, to_html(self, step=step).encode("utf-8"))
+
+    def to_dot(self, step: str | Step, function: str | None = None, **look: Any) -> str:
+        """A step as DOT, Graphviz's text; see `byocviz.render.dot.to_dot`, as for ``look``:
+        ``theme``, ``direction`` and ``legend``."""
+        from byocviz.render.dot import to_dot
+
+        return to_dot(self, step, function, **look)
+
+    @overload
+    def to_svg(
+        self, step: str | Step, function: str | None = None, *, path: None = None, **look: Any
+    ) -> str: ...
+
+    @overload
+    def to_svg(
+        self,
+        step: str | Step,
+        function: str | None = None,
+        *,
+        path: str | os.PathLike[str],
+        **look: Any,
+    ) -> Path: ...
+
+    def to_svg(
+        self,
+        step: str | Step,
+        function: str | None = None,
+        *,
+        path: str | os.PathLike[str] | None = None,
+        **look: Any,
+    ) -> str | Path:
+        """A step as SVG, by Graphviz: its text, or the ``path`` that it was written to; see
+        `byocviz.render.dot.to_svg`."""
+        from byocviz.render.dot import to_svg
+
+        drawn: str | Path = to_svg(self, step, function, path=path, **look)
+        return drawn
+
+    @overload
+    def to_png(
+        self, step: str | Step, function: str | None = None, *, path: None = None, **look: Any
+    ) -> bytes: ...
+
+    @overload
+    def to_png(
+        self,
+        step: str | Step,
+        function: str | None = None,
+        *,
+        path: str | os.PathLike[str],
+        **look: Any,
+    ) -> Path: ...
+
+    def to_png(
+        self,
+        step: str | Step,
+        function: str | None = None,
+        *,
+        path: str | os.PathLike[str] | None = None,
+        **look: Any,
+    ) -> bytes | Path:
+        """A step as PNG, by Graphviz: its bytes, or the ``path`` that it was written to; see
+        `byocviz.render.dot.to_png`, as for ``dpi``."""
+        from byocviz.render.dot import to_png
+
+        drawn: bytes | Path = to_png(self, step, function, path=path, **look)
+        return drawn
 
     def __rich__(self) -> Any:
         from byocviz.render.text import summary

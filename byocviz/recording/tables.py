@@ -58,10 +58,23 @@ def _by_count(counts: dict[str, int]) -> dict[str, int]:
     return dict(sorted(counts.items(), key=lambda item: -item[1]))
 
 
-class Tables:
-    """Rows of a recording. Each property is computed when asked; ``names`` lists them.
+def subgraph_number(index: int) -> str:
+    """What a subgraph is called wherever it is shown, by its index in `Step.subgraphs`: ``S1``
+    for the first. A number holds within one step."""
+    return f"S{index + 1}"
 
-    Unknown figures are None. Every row of one table has the same keys, in the same order.
+
+class Tables:
+    """A recording as tables: ``steps``, ``operators``, ``subgraphs``, ``reasons``,
+    ``rewrites``, ``separations`` and ``blockers``, which ``names`` lists.
+
+    Each is a property, computed when asked: a list of flat dicts, one a row, all with the same
+    keys in the same order. `frame` makes a pandas frame of one::
+
+        recording.tables.frame("subgraphs").nlargest(5, "macs")
+
+    Unknown figures are None. Bytes and seconds are what columns of that name hold, coverage is a
+    share of 0 to 1. Subgraphs are ``S1``, ``S2`` ... within their step, as in figures and text.
     """
 
     names = ("steps", "operators", "subgraphs", "reasons", "rewrites", "separations", "blockers")
@@ -124,9 +137,7 @@ class Tables:
                     "function": place.function if place else "",
                     "composite": place.composite if place else "",
                     "subgraph": (
-                        good[-1].subgraphs[place.subgraph].name
-                        if place and place.subgraph >= 0
-                        else ""
+                        subgraph_number(place.subgraph) if place and place.subgraph >= 0 else ""
                     ),
                     "reason": reason.code if reason else "",
                 }
@@ -139,7 +150,8 @@ class Tables:
         return [
             {
                 "step": step.name,
-                "subgraph": sub.name,
+                "subgraph": subgraph_number(index),
+                "name": sub.name,
                 "backend": sub.backend,
                 "function": sub.function,
                 "caller": sub.caller,
@@ -153,7 +165,7 @@ class Tables:
                 "outputs": len(sub.outputs),
             }
             for step in self._recording.steps
-            for sub in step.subgraphs
+            for index, sub in enumerate(step.subgraphs)
         ]
 
     @property
@@ -200,8 +212,8 @@ class Tables:
         return [
             {
                 "step": step.name,
-                "a": step.subgraphs[apart.a].name,
-                "b": step.subgraphs[apart.b].name,
+                "a": subgraph_number(apart.a),
+                "b": subgraph_number(apart.b),
                 "code": apart.code,
                 "text": apart.text,
                 "path": " -> ".join(self._recording.ops[key].name for key in apart.path),
@@ -220,7 +232,8 @@ class Tables:
         ]
 
     def rows(self, name: str) -> list[Row]:
-        """The table of that name. Raises `StepMissing` for an unknown one."""
+        """The table of that name, as its property gives it. Raises `StepMissing` for an unknown
+        name."""
         if name not in self.names:
             raise StepMissing(
                 f"No table {name!r} in a recording.", f"There are: {', '.join(self.names)}."
@@ -229,7 +242,8 @@ class Tables:
         return found
 
     def frame(self, name: str) -> pandas.DataFrame:
-        """The table as a pandas frame. Raises `MissingPackage` where pandas is not installed."""
+        """The table of that name as a pandas frame, one column a key. Raises `StepMissing` for an
+        unknown name, `MissingPackage` where pandas is not installed."""
         rows = self.rows(name)
         try:
             import pandas
@@ -242,8 +256,8 @@ class Tables:
 
 
 def tables(recording: Recording) -> Tables:
-    """The rows of a recording, by table: see `Tables`."""
+    """The rows of a recording, by table, as `Recording.tables`: see `Tables`."""
     return Tables(recording)
 
 
-__all__ = ["ReasonGroup", "Row", "Tables", "reason_groups", "tables"]
+__all__ = ["ReasonGroup", "Row", "Tables", "reason_groups", "subgraph_number", "tables"]

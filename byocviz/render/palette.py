@@ -12,17 +12,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-OKABE_ITO = {
-    "black": "#000000",
-    "orange": "#e69f00",
-    "sky": "#56b4e9",
-    "green": "#009e73",
-    "yellow": "#f0e442",
-    "blue": "#0072b2",
-    "vermillion": "#d55e00",
-    "purple": "#cc79a7",
-}
-
 THEMES = ("light", "dark")
 BACKENDS = 4
 """Paints of backends, in the order in which a recording names them; after these they repeat."""
@@ -81,7 +70,7 @@ PALETTE = {
             "r5": ("#fbd9c7", "#c25410"),
             "composite": ("#ffffff", "#6b3fa0", "#6b3fa0"),
             "reason": ("#fff3dc", "#d88a00", "#8a4b00"),
-            "prune": ("#fde8dc", "#b84600", "#b84600"),
+            "prune": ("#fdf0e8", "#b84600", "#b84600"),
         },
     ),
     "dark": _theme(

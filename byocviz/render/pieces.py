@@ -37,10 +37,12 @@ def op_at(recording: Recording, key: int) -> str:
 
 
 def counted(counts: Mapping[str, int], top: int = 4) -> str:
-    """``add 3, clip 2, ...``: the most frequent ``top``."""
-    order = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    said = [f"{printable(short_op(name), limit=_NAME)} {number:,}" for name, number in order[:top]]
-    return ", ".join(said + ["..."] * (len(order) > top))
+    """``add 3, clip 2, sort, ...``: the first ``top``, in their order."""
+    said = [
+        printable(short_op(name), limit=_NAME) + (f" {number:,}" if number != 1 else "")
+        for name, number in list(counts.items())[:top]
+    ]
+    return ", ".join(said + ["..."] * (len(counts) > top))
 
 
 def first_line(text: str) -> str:
@@ -86,7 +88,7 @@ def middle(name: str, room: int) -> str:
 
 
 def fitting(counts: Mapping[str, int], room: int) -> str:
-    """As many of the most frequent operators as fit."""
+    """As many of the first operators as fit, but one at least."""
     for top in range(len(counts), 1, -1):
         if len(said := counted(counts, top)) <= room:
             return said

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Sequence
+
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
-from byocviz.recording import STEPS, Blocker, Recording, Rewrite, Separation, Step
+from byocviz.recording import STEPS, Blocker, Recording, Rewrite, Separation, Step, Subgraph
 from byocviz.recording.printable import printable
-from byocviz.recording.tables import ReasonGroup, label, reason_groups
+from byocviz.recording.tables import ReasonGroup, label, reason_groups, subgraph_number
 from byocviz.render import figures
 from byocviz.render.pieces import (
+    counted,
     first_line,
     fitting,
     indented,
@@ -26,6 +31,12 @@ TOP = 10
 """Rows of a table that may be long; what is left out is counted below it."""
 _PATH = 6
 _NAME = 60
+_LEAST = 10
+"""Columns below which what a subgraph mostly holds says nothing."""
+_ENOUGH = 26
+"""Columns for it that names leave."""
+_LEAST_NAME = 20
+_WORD = re.compile(r"[\w#]+")
 
 
 def rewrites(recording: Recording) -> RenderableType | None:
@@ -66,21 +77,24 @@ def subgraphs(
         return None  # before there can be any
     if not step.subgraphs:
         return indented("none")
-    return Group(SubgraphTable(step, top), *more(len(step.subgraphs) - top, "subgraph"))
+    table = SubgraphTable(recording, step, top)
+    return Group(table, *more(len(step.subgraphs) - top, "subgraph"))
 
 
 class SubgraphTable:
-    """Subgraphs, one a row. What is left of the width beside the figures goes to the names, which
-    TVM can make thousands of characters long, and to the operators."""
+    """Subgraphs, one a row: number, name, figures, operators. The operators tell one from another,
+    so where the width is short it is the names that go, which TVM can make thousands of
+    characters long."""
 
     _FIGURES = ("operators", "MACs", "weights", "in", "out")
 
-    def __init__(self, step: Step, top: int) -> None:
+    def __init__(self, recording: Recording, step: Step, top: int) -> None:
         order = sorted(
             enumerate(step.subgraphs),
             key=lambda item: (-(item[1].macs or 0), -sum(item[1].ops.values()), item[0]),
         )
         self.rows = order[:top]
+        self.kinds = [_kinds(recording, sub) for _, sub in self.rows]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         rows = [
@@ -94,17 +108,40 @@ class SubgraphTable:
             for _, sub in self.rows
         ]
         widths = [max(map(len, column)) for column in zip(self._FIGURES, *rows, strict=True)]
-        number = max(len(f"#{index}") for index, _ in self.rows)
-        rest = max(options.max_width - number - sum(widths) - 2 * len(widths) - 3, 8)
-        mostly = rest >= 48
-        longest = max(len(printable(sub.name)) for _, sub in self.rows)
-        room = max(min(longest, rest // 2 if mostly else rest), len("subgraph"))
-        names = [("", "right"), ("subgraph", "left"), *((name, "right") for name in self._FIGURES)]
-        table = plain_table([*names, ("mostly", "left")] if mostly else names)
-        for (index, sub), row in zip(self.rows, rows, strict=True):
-            cells: list[RenderableType] = [f"#{index}", Text(middle(sub.name, room)), *row]
-            table.add_row(*cells, *([Text(fitting(sub.ops, rest - room - 2))] if mostly else ()))
+        number = max(len(subgraph_number(index)) for index, _ in self.rows)
+        rest = options.max_width - number - sum(widths) - 2 * len(widths)
+        names, mostly = self._shares(rest)
+        columns = [("", "left")] + [("name", "left")] * bool(names)
+        columns += [(name, "right") for name in self._FIGURES]
+        table = plain_table(columns + [("mostly", "left")] * bool(mostly))
+        for (index, sub), row, kinds in zip(self.rows, rows, self.kinds, strict=True):
+            cells: list[RenderableType] = [subgraph_number(index)]
+            if names:
+                cells.append(Text(middle(sub.name, names)))
+            cells += row
+            if mostly:
+                cells.append(Text(middle(fitting(kinds, mostly), mostly)))
+            table.add_row(*cells)
         yield table
+
+    def _shares(self, rest: int) -> tuple[int, int]:
+        """Columns of the names and of what is mostly inside; 0 where one has to go."""
+        mostly = max(len("mostly"), *map(len, map(counted, self.kinds)))
+        longest = max(max(len(printable(sub.name)) for _, sub in self.rows), len("name"))
+        left = rest - 2 - min(mostly, max(_ENOUGH, rest // 2)) - 2
+        names = min(longest, left) if left >= min(longest, _LEAST_NAME) else 0
+        room = rest - 2 - (names + 2 if names else 0)
+        return names, room if room >= min(mostly, _LEAST) else 0
+
+
+def _kinds(recording: Recording, sub: Subgraph) -> dict[str, int]:
+    """A subgraph's operators by name: those that compute most first, then the most frequent."""
+    macs: Counter[str] = Counter()
+    for key in sub.op_ids:
+        op = recording.ops[key]
+        # What cannot be counted computes something.
+        macs[op.name] += 1 if op.macs is None else op.macs
+    return dict(sorted(sub.ops.items(), key=lambda item: (-macs[item[0]], -item[1], item[0])))
 
 
 def reasons(
@@ -158,24 +195,39 @@ def _separation(recording: Recording, step: Step, group: list[Separation]) -> Gr
     apart = group[0]
     line = Text(f"{len(group):>6,}  {'pair' if len(group) == 1 else 'pairs'}")
     line.append(printable(f"  [{apart.code}]"))
-    parts: list[RenderableType] = [line, indented(first_line(apart.text), 8)]
-    said = f"#{apart.a} | #{apart.b}"
+    pair = (subgraph_number(apart.a), subgraph_number(apart.b))
+    text = first_line(numbered(step, apart.text))
+    parts: list[RenderableType] = [line, indented(text, 8)]
+    said = " | ".join(pair)
     if apart.path:
         named = [op_at(recording, key) for key in apart.path]
         half = _PATH // 2
         if len(named) > _PATH + 1:
             named[half:-half] = [f"({len(apart.path) - _PATH:,} more)"]
         said += f": {' -> '.join(named)}"
-    parts.append(indented(said if len(group) == 1 else f"such as {said}", 8))
+    if len(group) > 1:
+        said = f"such as {said}"
+    if len(group) > 1 or apart.path or not set(pair) <= set(_WORD.findall(text)):
+        parts.append(indented(said, 8))
     return Group(*parts)
+
+
+def numbered(step: Step, text: str) -> str:
+    """A sentence about subgraphs of a step with their numbers in place of their names."""
+    numbers = {sub.name: subgraph_number(index) for index, sub in enumerate(step.subgraphs)}
+    return _WORD.sub(lambda word: numbers.get(word[0], word[0]), text)
 
 
 def blockers(recording: Recording, top: int = TOP) -> RenderableType | None:
     """The what-if of each kind of operator left on TVM, the largest gain first. None where it
-    was not worked out."""
-    found = recording.what_if
-    if found is None:
+    was not worked out, and where a step failed, so that it could not be."""
+    if recording.what_if is None or recording.failed is not None:
         return None
+    return blocker_table(recording.what_if, top)
+
+
+def blocker_table(found: Sequence[Blocker], top: int = TOP) -> RenderableType:
+    """Blockers in their order, below what they compare with."""
     if not found:
         return indented("nothing: no operator is left on TVM that a rule could take")
     now = found[0]

@@ -10,39 +10,68 @@ from __future__ import annotations
 import io
 import shutil
 import sys
+from typing import TextIO
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from byocviz.recording import Comparison, FunctionView, Recording, Step
+from byocviz.recording import Comparison, FunctionView, Recording, RecordingComparison, Step
 from byocviz.recording.compare import boundary_bytes
 from byocviz.recording.printable import printable
 from byocviz.render import figures
 from byocviz.render.pieces import first_line, indented, more, plain_table, safe, short_op
-from byocviz.render.sections import TOP, blockers, reasons, rewrites, separations, subgraphs
+from byocviz.render.sections import (
+    TOP,
+    blocker_table,
+    blockers,
+    reasons,
+    rewrites,
+    separations,
+    subgraphs,
+)
+from byocviz.render.unknown import unknown
 
 __all__ = [
     "StepsTable",
+    "blocker_table",
     "blockers",
     "comparison",
     "composites",
     "header",
+    "print_to",
     "reasons",
+    "recording_comparison",
     "rewrites",
     "separations",
     "subgraphs",
     "summary",
     "to_text",
+    "unknown",
 ]
 
 
-def to_text(renderable: RenderableType, width: int | None = None) -> str:
+def print_to(renderable: RenderableType, stream: TextIO | None = None) -> None:
+    """Prints a renderable to ``stream`` (stdout by default): styled on a terminal, else as
+    `to_text` gives it. Raises what writing raises, as BrokenPipeError."""
+    file = sys.stdout if stream is None else stream
+    console = Console(file=file)
+    if console.is_terminal or console.is_jupyter:
+        console.print(renderable)
+        return
+    encoding = getattr(file, "encoding", None) or "utf-8"
+    file.write(to_text(renderable, console.width, encoding=encoding))
+    file.flush()
+
+
+def to_text(
+    renderable: RenderableType, width: int | None = None, *, encoding: str | None = None
+) -> str:
     """Plain text of a renderable: no escapes, no trailing blanks, ``width`` columns (the
-    terminal's by default, 80 where there is none). Characters that stdout could not print
-    are replaced."""
-    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    terminal's by default, 80 where there is none). Characters that ``encoding`` (stdout's)
+    does not have are replaced."""
+    encoding = encoding or getattr(sys.stdout, "encoding", None) or "utf-8"
     sheet = _Sheet(encoding)
     columns = width or shutil.get_terminal_size((80, 24)).columns
     console = Console(
@@ -76,7 +105,8 @@ class _Sheet(io.StringIO):
 
 def summary(recording: Recording, top: int = TOP) -> Group:
     """Everything in order: what was recorded, the steps, the rewrites, the subgraphs, why the
-    rest stays on TVM, what keeps the subgraphs apart, and the blockers where they are known."""
+    rest stays on TVM, what keeps the subgraphs apart, the blockers where they are known, and what
+    a "?" stands for."""
     parts: list[RenderableType] = [header(recording), "", StepsTable(recording)]
     parts += _errors(recording)
     for title, part in (
@@ -88,6 +118,9 @@ def summary(recording: Recording, top: int = TOP) -> Group:
     ):
         if part is not None:
             parts += ["", Text(title, style="bold"), part]
+    note = unknown(recording)
+    if note is not None:
+        parts += ["", note]
     return Group(*parts)
 
 
@@ -232,6 +265,47 @@ def comparison(found: Comparison) -> Group:
             f"{figures.data(found.boundary_bytes[0])} -> {figures.data(found.boundary_bytes[1])}"
         )
     )
-    for name, (before, after) in list(found.counts.items())[:TOP]:
-        parts.append(indented(f"{short_op(name)}: {before:,} -> {after:,}", 4))
-    return Group(*parts, *more(len(found.counts) - TOP, "kind of operator", "kinds of operators"))
+    parts.append(indented(_coverage(found, "->")))
+    return Group(*parts, *_counts(found.counts, "->"))
+
+
+def recording_comparison(found: RecordingComparison) -> Group:
+    """A step of one recording beside a step of another, in a few lines."""
+    parts: list[RenderableType] = [safe(f"{found.a} | {found.b}", style="bold")]
+    macs = " | ".join(map(figures.short, found.macs))
+    parts.append(
+        indented(
+            f"operators {found.total[0]:,} | {found.total[1]:,}; MACs {macs}; "
+            f"subgraphs {found.subgraphs[0]:,} | {found.subgraphs[1]:,}; boundary "
+            f"{figures.data(found.boundary_bytes[0])} | {figures.data(found.boundary_bytes[1])}"
+        )
+    )
+    parts.append(indented(_coverage(found, "|")))
+    for name, rules in zip((found.a, found.b), found.rules_on, strict=True):
+        if rules:
+            shown = ", ".join(rules[:TOP]) + ", ..." * (len(rules) > TOP)
+            parts.append(indented(f"rules that only {name} had on: {shown}"))
+    if found.reasons:
+        parts.append(indented("on TVM, by reason:"))
+        parts += [
+            indented(f"{code}: {one:,} | {other:,}", 4)
+            for code, (one, other) in list(found.reasons.items())[:TOP]
+        ]
+    if found.counts:
+        parts.append(indented("operators:"))
+    return Group(*parts, *_counts(found.counts, "|"))
+
+
+def _coverage(found: Comparison | RecordingComparison, to: str) -> str:
+    ops = f" {to} ".join(map(figures.share, found.coverage_ops))
+    macs = f" {to} ".join(map(figures.share, found.coverage_macs))
+    return f"on a backend: {ops} of operators, {macs} of MACs"
+
+
+def _counts(counts: dict[str, tuple[int, int]], to: str) -> list[RenderableType]:
+    """The operators whose number differs, one a line."""
+    shown: list[RenderableType] = [
+        indented(f"{short_op(name)}: {before:,} {to} {after:,}", 4)
+        for name, (before, after) in list(counts.items())[:TOP]
+    ]
+    return shown + more(len(counts) - TOP, "kind of operator", "kinds of operators")

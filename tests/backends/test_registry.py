@@ -58,9 +58,9 @@ def test_names(registered: Backend) -> None:
 
 
 def test_a_function_that_makes_one() -> None:
-    backends.register(lambda: Backend("made", relu), name="made")
+    backends.register(lambda: Backend("chip", relu), name="made")
     try:
-        assert backends.get("made").name == "made"
+        assert backends.get("made").name == "chip"
     finally:
         backends._registered.pop("made")
     with pytest.raises(BackendError, match="name"):
@@ -94,10 +94,12 @@ def test_an_unknown_name_offers_a_near_one() -> None:
     [
         ([], "no rules"),
         ([("chip.relu",)], "Rule 0"),
-        ([("relu", is_op("relax.nn.relu")(wildcard()))], "prefix"),
+        ([("relu", is_op("relax.nn.relu")(wildcard()))], r"belong[\s\S]*chip\.relu"),
+        ([("other.relu", is_op("relax.nn.relu")(wildcard()))], r"belong[\s\S]*chip\.relu"),
+        (None, "NoneType"),
         ([object()], "Rule 0"),
     ],
-    ids=["empty", "short", "no prefix", "no pattern"],
+    ids=["empty", "short", "no prefix", "another prefix", "none", "no pattern"],
 )
 def test_tables_that_cannot_be_used(patterns: list[object], said: str) -> None:
     with pytest.raises(BackendError, match=said):
@@ -115,3 +117,26 @@ def test_switches() -> None:
     quiet = Backend("chip", relu, off=frozenset({"chip.relu"}))
     assert [r.enabled for r in quiet.rules()] == [False]
     assert [r.enabled for r in quiet.rules({"relu": True})] == [True]
+
+
+def test_a_table_may_be_a_list() -> None:
+    assert [r.name for r in Backend("chip", relu()).rules()] == ["chip.relu"]
+
+
+def test_with_rules() -> None:
+    tanh = ("chip.tanh", is_op("relax.tanh")(wildcard()))
+    backend = Backend("chip", relu)
+    assert [r.name for r in backend.with_rules(tanh).rules()] == ["chip.relu", "chip.tanh"]
+    assert [r.name for r in backend.with_rules(tanh, first=True).rules()] == [
+        "chip.tanh",
+        "chip.relu",
+    ]
+    assert len(backend.rules()) == 1
+    assert len(backends.get("tensorrt").with_rules(("tensorrt.x", tanh[1])).rules()) == 1 + len(
+        backends.get("tensorrt").rules()
+    )
+
+
+def test_the_policy_goes_with_the_table() -> None:
+    assert Backend.from_tvm("tensorrt").prune.require_macs
+    assert not Backend.from_tvm("tensorrt", prune=PrunePolicy()).prune.require_macs

@@ -114,6 +114,8 @@ class Walk:
             self.state.tvm_seconds = 0.0
             try:
                 self._step(part, step)
+            except ByocvizError:
+                raise  # something that was given cannot be used; nothing of TVM's has failed
             except Exception as error:
                 step.error = _failure(error)
                 step.changed = False

@@ -152,9 +152,8 @@ def test_parameters_are_bound() -> None:
 
 
 def test_parameters_that_do_not_fit() -> None:
-    recording = record(build(["relu"]), params={"w": np.zeros(3, "float32")})
-    assert recording.failed is not None
-    assert "w" in recording.failed.error.message
+    with pytest.raises(ModuleError, match="w"):
+        record(build(["relu"]), params={"w": np.zeros(3, "float32")})
 
 
 def test_symbolic_shapes_give_no_figure() -> None:

@@ -16,8 +16,6 @@ from byocviz.flow.relax.reasons.fragment import Fragment, Leaf, attributes, zero
 
 _DTYPES = ("float32", "float16", "int8", "int32", "bfloat16", "uint8", "int64", "float64")
 _DTYPE = re.compile(r"(float|int|uint|bfloat)\d+(_\w+)?|bool")
-_DIM = 16
-"""What a symbolic dimension becomes; divisible by what kernels ask for."""
 _DATA = ("NCHW", "NHWC", "NCDHW", "NDHWC", "NCW", "NWC")
 _KERNEL = ("OIHW", "OHWI", "HWIO", "IOHW", "OIDHW", "ODHWI", "OIW", "OWI")
 # Values that operators know, for checks whose own code mentions none.
@@ -36,23 +34,6 @@ _KNOWN: dict[str, tuple[Any, ...]] = {
 _INTS = (1, 0, 2, -1)
 _FLOATS = (0.0, 1.0, 6.0)
 
-Change = Callable[[Fragment], Fragment]
-
-
-@dataclass(frozen=True)
-class Facet:
-    """``kind`` is ``attr``, ``dtype``, ``symbolic``, ``shape``, ``rank``, ``constant``,
-    ``variable`` or ``value``; ``label`` names it, ``seen`` is what it is now, ``words`` are what
-    the check's source would call it. Each option is (what it becomes, how)."""
-
-    kind: str
-    label: str
-    seen: str
-    options: tuple[tuple[str, Change], ...]
-    words: tuple[str, ...] = ()
-    ops: tuple[str, ...] = ()
-
-
 def facets(fragment: Fragment, mentioned: Iterable[Any]) -> Iterator[Facet]:
     """All facets, likeliest first. ``mentioned`` are the constants of the check's code."""
     said = list(mentioned)
@@ -61,8 +42,8 @@ def facets(fragment: Fragment, mentioned: Iterable[Any]) -> Iterator[Facet]:
     floats = [w for w in said if isinstance(w, float)]
     yield from _attributes(fragment, strings, ints, floats)
     yield from _dtypes(fragment, strings)
-    yield from _symbolic(fragment)
-    yield from _shapes(fragment, ints)
+    yield from symbolic(fragment)
+    yield from shapes(fragment, ints)
     yield from _sources(fragment)
     yield from _numbers(fragment, [*floats, *ints])
 
@@ -91,14 +72,14 @@ def _attributes(
                 values = (*(s for s in strings if _is_dtype(s)), *_DTYPES)
             elif value is None:
                 values = (*ints, *_INTS)
-            elif hasattr(value, "__len__") and all(_is_int(v) for v in value):
+            elif hasattr(value, "__len__") and all(is_number(v) for v in value):
                 same = [[i] * len(value) for i in (*ints, *_INTS) if i >= 0]
                 values = (*same, None) if len(value) else (None,)
             else:
                 values = (None,)
             options = tuple(
                 (str(v), _set_attr(number, name, v, value))
-                for v in _distinct(values)
+                for v in distinct(values)
                 if str(v) != str(value)
             )
             if options:
@@ -142,36 +123,36 @@ def _relayout(fragment: Fragment, number: int, name: str, before: str, after: st
     else:
         turned = [i for i in range(len(fragment.leaves)) if i not in kernels]
     for i in turned:
-        dims = _dims(fragment.leaves[i])
+        dims = dims(fragment.leaves[i])
         if dims is not None and len(dims) == len(order):
-            fragment = _retype(fragment, i, shape=[dims[axis] for axis in order])
+            fragment = retype(fragment, i, shape=[dims[axis] for axis in order])
     return fragment
 
 
 def _dtypes(fragment: Fragment, strings: list[str]) -> Iterator[Facet]:
-    tensors = _tensors(fragment)
+    tensors = tensors(fragment)
     said = [s for s in strings if _is_dtype(s)]
     # Of those that the check mentions the widest first: it loses least.
-    wanted = _distinct((*(d for d in _DTYPES if d in said), *said, *_DTYPES))
+    wanted = distinct((*(d for d in _DTYPES if d in said), *said, *_DTYPES))
     by_dtype: dict[str, list[int]] = {}
     for i in tensors:
         by_dtype.setdefault(str(fragment.leaves[i].type.dtype), []).append(i)
     for dtype, which in by_dtype.items():
-        label = "dtype" if len(by_dtype) == 1 else f"dtype {dtype} of {_names(fragment, which)}"
+        label = "dtype" if len(by_dtype) == 1 else f"dtype {dtype} of {names(fragment, which)}"
         yield _dtype_facet(label, dtype, which, wanted)
     if len(tensors) > 1 and len(by_dtype) > 1:
         yield _dtype_facet("dtype", " and ".join(by_dtype), tensors, wanted)
     for i in tensors:
         dtype = str(fragment.leaves[i].type.dtype)
         if len(by_dtype[dtype]) > 1:
-            yield _dtype_facet(f"dtype of {_names(fragment, [i])}", dtype, [i], wanted)
+            yield _dtype_facet(f"dtype of {names(fragment, [i])}", dtype, [i], wanted)
 
 
 def _dtype_facet(label: str, seen: str, which: list[int], wanted: list[str]) -> Facet:
     def to(dtype: str) -> Change:
         def change(fragment: Fragment) -> Fragment:
             for i in which:
-                fragment = _retype(fragment, i, dtype=dtype)
+                fragment = retype(fragment, i, dtype=dtype)
             return fragment
 
         return change
@@ -180,74 +161,20 @@ def _dtype_facet(label: str, seen: str, which: list[int], wanted: list[str]) -> 
     return Facet("dtype", label, seen, options, ("dtype",))
 
 
-def _symbolic(fragment: Fragment) -> Iterator[Facet]:
-    found: dict[str, Any] = {}
-    for leaf in fragment.leaves:
-        for dim in _symbols(leaf):
-            found.setdefault(str(dim), dim)
-    if found:
-        bound = tuple((dim, _DIM) for dim in found.values())
-
-        def bind(fragment: Fragment) -> Fragment:
-            return replace(fragment, bound=bound)
-
-        names = ", ".join(found)
-        label = f"symbolic dimension{'s' if len(found) > 1 else ''} {names}"
-        yield Facet("symbolic", label, "symbolic", (("numbers", bind),), ("shape", "IntImm", "dim"))
-    for i, leaf in enumerate(fragment.leaves):
-        if isinstance(leaf.type, relax.TensorType) and leaf.type.shape is None:
-            ndim = leaf.type.ndim if leaf.type.ndim >= 0 else 4
-            known = relax.TensorType([_DIM] * ndim, leaf.type.dtype)
-            change = _replace(i, type=known)
-            label = f"shape of {_names(fragment, [i])}"
-            yield Facet("symbolic", label, "unknown", (("known", change),), ("shape",))
-
-
-def _shapes(fragment: Fragment, ints: list[int]) -> Iterator[Facet]:
-    for i, leaf in enumerate(fragment.leaves):
-        if leaf.kind == "variable" and isinstance(leaf.type, relax.ShapeType):
-            values = leaf.type.values
-            ndim = leaf.type.ndim if leaf.type.ndim >= 0 else 2
-            sizes = list(values) if values is not None else [_DIM] * ndim
-            numbers = [d if isinstance(d, tvm.tirx.IntImm) else _DIM for d in sizes]
-            change = _replace(i, kind="fixed", value=relax.ShapeExpr(numbers))
-            label = f"shape of {leaf.name}"
-            option = ("a shape written in the call", change)
-            yield Facet("symbolic", label, "a variable", (option,), ("ShapeExpr", "size", "shape"))
-    tensors = [i for i in _tensors(fragment) if _dims(fragment.leaves[i]) is not None]
-    sizes = _distinct(d for i in tensors for d in _dims(fragment.leaves[i]) or () if _is_int(d))
-    steps = [k for k in _distinct(ints) if 1 < k <= 4096]
-    for size in [int(d) for d in sizes][:6]:
-        goals = _distinct([*((-(-size // k)) * k for k in steps), *steps, 1, size * 2])
-        options = tuple((str(g), _resize(size, g)) for g in goals if g != size)
-        if options:
-            yield Facet("shape", f"dimension {size}", str(size), options, ("shape", "dim"))
-    by_rank: dict[int, list[int]] = {}
-    for i in tensors:
-        by_rank.setdefault(len(_dims(fragment.leaves[i]) or ()), []).append(i)
-    groups = [*by_rank.values(), *([i] for ts in by_rank.values() if len(ts) > 1 for i in ts)]
-    for which in groups:
-        rank = len(_dims(fragment.leaves[which[0]]) or ())
-        goals = _distinct([*(k for k in ints if 0 <= k <= 6), rank - 1, rank + 1, 4])
-        options = tuple((str(g), _rerank(which, g)) for g in goals if g != rank and g >= 0)
-        label = f"rank of {_names(fragment, which)}"
-        yield Facet("rank", label, str(rank), options, ("ndim", "len"))
-
-
 def _sources(fragment: Fragment) -> Iterator[Facet]:
     for i, leaf in enumerate(fragment.leaves):
-        name = _names(fragment, [i])
+        name = names(fragment, [i])
         if leaf.kind == "variable" and isinstance(leaf.type, relax.TensorType):
             made = zeros(leaf.type)
             if made is not None:
-                change = _replace(i, kind="constant", value=made)
+                change = replaced(i, kind="constant", value=made)
                 words = ("Constant", "value")
                 yield Facet("constant", name, "a variable", (("a constant", change),), words)
         elif leaf.kind == "constant":
-            free = (("a variable", _replace(i, kind="variable")),)
+            free = (("a variable", replaced(i, kind="variable")),)
             yield Facet("variable", name, "a constant", free, ("Constant",))
             filled = [(word, _fill(leaf, number)) for word, number in (("zeros", 0), ("ones", 1))]
-            options = tuple((w, _replace(i, value=v)) for w, v in filled if v is not None)
+            options = tuple((w, replaced(i, value=v)) for w, v in filled if v is not None)
             if options:
                 label = f"value of {name}"
                 yield Facet("value", label, "as it is", options, ("value", "numpy"))
@@ -260,9 +187,9 @@ def _numbers(fragment: Fragment, wanted: list[Any]) -> Iterator[Facet]:
             continue
         make = tvm.tirx.FloatImm if isinstance(value, float) else tvm.tirx.IntImm
         kind = type(value)
-        numbers = _distinct(kind(w) for w in [*wanted, *_FLOATS])
+        numbers = distinct(kind(w) for w in [*wanted, *_FLOATS])
         dtype = str(getattr(leaf.value, "dtype", "float64" if kind is float else "int64"))
-        options = tuple((str(n), _replace(i, value=make(dtype, n))) for n in numbers if n != value)
+        options = tuple((str(n), replaced(i, value=make(dtype, n))) for n in numbers if n != value)
         yield Facet("value", f"value of {leaf.name}", str(value), options, ("value",))
 
 
@@ -270,105 +197,12 @@ def _fill(leaf: Leaf, number: int) -> Any:
     made = zeros(leaf.type)
     if made is None or number == 0:
         return made
-    dims = _dims(leaf) or []
+    dims = dims(leaf) or []
     dtype = str(leaf.type.dtype)
     return relax.const(np.full([int(d) for d in dims], number, dtype=dtype), dtype)
-
-
-def _replace(i: int, **changes: Any) -> Change:
-    return lambda fragment: fragment.with_leaf(i, **changes)
-
-
-def _resize(before: int, after: int) -> Change:
-    def change(fragment: Fragment) -> Fragment:
-        for i, leaf in enumerate(fragment.leaves):
-            dims = _dims(leaf)
-            if dims is not None and before in [_int(d) for d in dims]:
-                new = [after if _int(d) == before else d for d in dims]
-                if isinstance(leaf.value, relax.ShapeExpr):
-                    fragment = fragment.with_leaf(i, value=relax.ShapeExpr(new))
-                else:
-                    fragment = _retype(fragment, i, shape=new)
-        return fragment
-
-    return change
-
-
-def _rerank(which: list[int], rank: int) -> Change:
-    def change(fragment: Fragment) -> Fragment:
-        for i in which:
-            dims = list(_dims(fragment.leaves[i]) or ())
-            more = rank - len(dims)
-            new = [1] * more + dims if more > 0 else dims[-more:]
-            fragment = _retype(fragment, i, shape=new)
-        return fragment
-
-    return change
-
-
-def _retype(fragment: Fragment, i: int, *, shape: Any = None, dtype: str = "") -> Fragment:
-    """A leaf of another shape or dtype; a constant becomes zeros, or a variable if too large."""
-    leaf = fragment.leaves[i]
-    if leaf.kind == "fixed":
-        return fragment
-    dims = shape if shape is not None else leaf.type.shape
-    ndim = leaf.type.ndim if dims is None else -1
-    ty = relax.TensorType(dims, dtype or leaf.type.dtype, ndim=ndim)
-    if leaf.kind == "variable":
-        return fragment.with_leaf(i, type=ty)
-    value = None
-    if shape is None:
-        try:
-            value = relax.const(tensor_of(leaf.value).numpy().astype(dtype), dtype)
-        except (TypeError, ValueError):
-            value = None
-    value = value if value is not None else zeros(ty)
-    kind = "constant" if value is not None else "variable"
-    return fragment.with_leaf(i, type=ty, kind=kind, value=value)
-
-
-def _tensors(fragment: Fragment) -> list[int]:
-    return [
-        i
-        for i, leaf in enumerate(fragment.leaves)
-        if isinstance(leaf.type, relax.TensorType) and leaf.type.dtype is not None
-    ]
-
-
-def _names(fragment: Fragment, which: list[int]) -> str:
-    return ", ".join(fragment.leaves[i].name for i in which)
-
-
-def _dims(leaf: Leaf) -> list[Any] | None:
-    if isinstance(leaf.type, relax.TensorType) and isinstance(leaf.type.shape, relax.ShapeExpr):
-        return list(leaf.type.shape.values)
-    return list(leaf.value.values) if isinstance(leaf.value, relax.ShapeExpr) else None
-
-
-def _symbols(leaf: Leaf) -> Iterator[Any]:
-    if isinstance(leaf.type, relax.ShapeType) and leaf.kind == "variable":
-        dims: Any = leaf.type.values or ()
-    else:
-        dims = _dims(leaf) or ()
-    if any(not isinstance(d, tvm.tirx.IntImm) for d in dims):
-        yield from relax.analysis.free_symbolic_vars(relax.ShapeExpr(dims))
-
-
-def _int(dim: Any) -> int | None:
-    value = getattr(dim, "value", dim)
-    return int(value) if isinstance(value, int) else None
-
-
-def _is_int(value: Any) -> bool:
-    return _int(value) is not None
 
 
 def _is_dtype(word: str) -> bool:
     return _DTYPE.fullmatch(word) is not None
 
 
-def _distinct(values: Iterable[Any]) -> list[Any]:
-    found: dict[str, Any] = {}
-    for value in values:
-        found.setdefault(str(getattr(value, "value", value)), value)
-    return list(found.values())
