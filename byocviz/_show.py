@@ -56,9 +56,9 @@ def show(
         if file is None:
             return None
     else:
-        from rich.console import Console
+        from byocviz.render.text import print_to
 
-        Console().print(recording)
+        print_to(recording)
         bundle()  # before a folder is made for what cannot be written
     path = recording.to_html(_place(recording) if file is None else file, step=step)
     opened = False

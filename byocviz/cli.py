@@ -196,9 +196,9 @@ def _say(recording: Recording, as_json: bool) -> None:
     if as_json:
         _print_json(summary_data(recording))
     else:
-        from rich.console import Console
+        from byocviz.render.text import print_to
 
-        Console().print(recording)
+        print_to(recording)
 
 
 def _writable(path: Path) -> Path:
@@ -326,11 +326,12 @@ def _demo(arguments: argparse.Namespace) -> int:
     if arguments.json:
         _print_json({**summary_data(found.recording), "demo": found.figures})
     else:
-        from rich.console import Console
+        from rich.text import Text
 
-        console = Console()
-        console.print(found.recording)
-        console.print(found.text(), highlight=False, markup=False)
+        from byocviz.render.text import print_to
+
+        print_to(found.recording)
+        print_to(Text(found.text()))
     print(f"Saved {found.path}", file=sys.stderr)
     return 1 if found.recording.failed else 0
 

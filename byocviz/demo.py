@@ -45,6 +45,7 @@ def demo(output: Path, *, verify: bool = False) -> Demo:
     """
     from byocviz.flow.record import record
     from byocviz.models import ssd
+    from byocviz.render.sections import numbered
 
     module = ssd.load()
     raw = record(module, prepare=False, prune=False, title="SSD as imported")
@@ -61,7 +62,7 @@ def demo(output: Path, *, verify: bool = False) -> Demo:
         "subgraphs": last.profile.subgraphs,
         "conv2d_offloaded": sum(s.ops.get(CONV, 0) for s in last.subgraphs),
         "operators_on_tvm": _on_tvm(recording, last),
-        "kept_apart_by": [s.text for s in last.separations],
+        "kept_apart_by": [numbered(last, s.text) for s in last.separations],
     }
     return Demo(recording, path, figures)
 

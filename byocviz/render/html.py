@@ -33,8 +33,8 @@ def to_html(
     title: str | None = None,
     theme: str | None = None,
 ) -> str:
-    """The page. It opens at ``step`` (by its name; by default at the first that changed
-    anything), is called ``title`` (by default as the recording) and is ``"light"`` or ``"dark"``
+    """The page. It opens at ``step`` (by its name; by default at the merge step, else at the
+    last), is called ``title`` (by default as the recording) and is ``"light"`` or ``"dark"``
     (by default as the reader's system).
 
     Raises `MissingPackage` where the viewer's bundle was not built, `StepMissing` for a step
@@ -112,7 +112,7 @@ def policy(script: str) -> str:
 
 def _packed(data: bytes) -> str:
     # mtime=0: the same recording gives the same page.
-    return base64.b64encode(gzip.compress(data, 9, mtime=0)).decode()
+    return base64.b64encode(gzip.compress(data, 6, mtime=0)).decode()
 
 
 def _inert(data: bytes) -> str:

@@ -108,7 +108,8 @@ def summary(recording: Recording, top: int = TOP) -> Group:
     rest stays on TVM, what keeps the subgraphs apart, the blockers where they are known, and what
     a "?" stands for."""
     parts: list[RenderableType] = [header(recording), "", StepsTable(recording)]
-    parts += _errors(recording)
+    errors = _errors(recording)
+    parts += ["", *errors] if errors else []
     for title, part in (
         ("Rewrites of the prepare step", rewrites(recording)),
         ("Subgraphs", subgraphs(recording, top=top)),

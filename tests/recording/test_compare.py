@@ -73,6 +73,16 @@ def test_there_and_back(recording: Recording) -> None:
         assert there.text_changed == back.text_changed
 
 
+@given(recordings())
+def test_it_prints_as_text_and_is_short_as_repr(recording: Recording) -> None:
+    for a, b in _pairs(recording)[:4]:
+        for found in (compare(recording, a, b), compare_recordings(recording, a, recording, b)):
+            assert len(repr(found)) < 500
+            assert repr(found).isprintable()
+            assert a.name in str(found).splitlines()[0] or len(recording.title) > 20
+            assert "Place(" not in str(found)
+
+
 @given(st.dictionaries(st.integers(0, 9), st.integers(0, 2), min_size=1))
 def test_numbering_subgraphs_anew_moves_nothing(groups: dict[int, int]) -> None:
     used = sorted(set(groups.values()))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from byocviz.errors import StepMissing
-from byocviz.recording import Blocker, Operator, Recording, Step, StepError
+from byocviz.recording import Blocker, Blockers, Operator, Recording, Step, StepError, Tables
 from tests.recording.strategies import built, recordings
 
 
@@ -99,7 +99,50 @@ def test_blockers_are_worked_out_once_and_travel_with_the_file(tmp_path) -> None
     recording._live = live
     assert recording.blockers() == recording.blockers() == found
     assert asked == [1]
-    assert load(recording.save(tmp_path / "with")).blockers() == found
+    again = load(recording.save(tmp_path / "with"))
+    assert again == recording
+    assert again.blockers() == found
+
+
+def test_blockers_print_as_a_table() -> None:
+    recording = built(9)
+    recording.what_if = [
+        Blocker("relax.reshape", 6, 1, 7, 1.0, 0.889, None, 1.0, 4096, 8192),
+        Blocker("relax.sort", 1, 0, 7, 0.0, 0.889, 0.0, 1.0, 0, 0, error="TVMError: no"),
+    ]
+    found = recording.blockers()
+    assert isinstance(found, Blockers)
+    assert isinstance(found, list)
+    assert "a rule for" in str(found)
+    assert str(found) in recording.summary()
+    assert repr(found) == "<Blockers: 2, first relax.reshape: 7 -> 1 subgraphs>"
+    recording.what_if = []
+    assert repr(recording.blockers()) == "<Blockers: none>"
+    assert "nothing" in str(recording.blockers())
+
+
+def test_a_failed_recording_has_no_blockers() -> None:
+    recording = _failed()
+
+    def live() -> list[Blocker]:
+        raise AssertionError("nothing was there to partition")
+
+    recording._live = live
+    for what_if in (None, []):
+        recording.what_if = what_if
+        with pytest.raises(StepMissing, match="stops at 'merge', which failed: TVMError") as caught:
+            recording.blockers()
+        assert "Variable gv" in str(caught.value)
+        assert caught.value.mend
+    recording.steps[-1].error = StepError("TVMError", "no", mend="Leave it out.")
+    with pytest.raises(StepMissing, match="Leave it out"):
+        recording.blockers()
+
+
+def test_tables_are_at_hand() -> None:
+    recording = built(30)
+    assert isinstance(recording.tables, Tables)
+    assert [row["step"] for row in recording.tables.steps] == [s.name for s in recording.steps]
 
 
 def test_the_live_hook_is_no_part_of_the_record() -> None:

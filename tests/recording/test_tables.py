@@ -38,6 +38,23 @@ def test_groups_of_reasons_hold_each_operator_once(recording: Recording) -> None
         assert sizes == sorted(sizes, reverse=True)
 
 
+@given(recordings())
+def test_subgraphs_have_the_same_number_in_every_table(recording: Recording) -> None:
+    every = recording.tables
+    numbers = {(row["step"], row["subgraph"]): row["name"] for row in every.subgraphs}
+    for step in recording.steps:
+        for index, sub in enumerate(step.subgraphs):
+            assert numbers[step.name, f"S{index + 1}"] == sub.name
+    for row in every.separations:
+        assert (row["step"], row["a"]) in numbers
+        assert (row["step"], row["b"]) in numbers
+    good = [step for step in recording.steps if step.error is None]
+    for row in every.operators:
+        if row["subgraph"]:
+            sub = good[-1].subgraphs[int(row["subgraph"][1:]) - 1]
+            assert row["id"] in sub.op_ids
+
+
 def test_frames() -> None:
     pandas = pytest.importorskip("pandas")
     every = tables(built(30))
