@@ -20,7 +20,7 @@ from byocviz.flow.relax.capture import Sheet, capture
 from byocviz.flow.relax.compat import Constant, attribute, plain, tensor_of
 from byocviz.flow.relax.operators import Operators, call_name
 from byocviz.flow.relax.reader import read_module
-from byocviz.flow.relax.reasons import explain
+from byocviz.flow.relax.reasons import Refusals, explain
 from byocviz.flow.relax.steps import WALK, State
 from byocviz.flow.relax.steps.prune import verdict
 from byocviz.flow.relax.tag import Tagger
@@ -117,7 +117,7 @@ class Walk:
             except ByocvizError:
                 raise  # something that was given cannot be used; nothing of TVM's has failed
             except Exception as error:
-                step.error = _failure(error)
+                step.error = _failure(error, self.state.refusals)
                 step.changed = False
                 if part.NAME == "import":
                     raise ModuleError(step.error.message, step.error.mend) from error
@@ -313,10 +313,13 @@ class Walk:
         ]
 
 
-def _failure(error: Exception) -> StepError:
+def _failure(error: Exception, refusals: Refusals | None = None) -> StepError:
     if isinstance(error, ByocvizError):
         return StepError(type(error).__name__, error.message, error.mend)
     trace = "".join(traceback.format_exception(error))[-8000:]
+    fault = refusals.fault() if refusals is not None else None
+    if fault is not None:
+        return StepError(type(error).__name__, *fault, trace)
     return StepError(
         type(error).__name__,
         _last_line(error),

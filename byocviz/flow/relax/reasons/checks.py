@@ -7,7 +7,8 @@ from typing import Any
 
 from tvm import relax
 
-from byocviz.flow.relax.reasons.trace import error_text
+from byocviz.flow.relax.reasons.faults import fault
+from byocviz.flow.relax.reasons.trace import error_text, is_answer, no_answer
 from byocviz.flow.relax.tag import tag_of
 
 
@@ -38,6 +39,18 @@ class Refusals:
         self.verdicts: list[Verdict] = []
         self._by_op: dict[int, list[Verdict]] | None = None
         self._counted = 0
+        self._fault: tuple[str, str] | None = None
+
+    def fault(self) -> tuple[str, str] | None:
+        """What was wrong with the last check that raised or returned no bool, and the mend.
+
+        Such a check ends the pass. None where every check answered.
+        """
+        return self._fault
+
+    def note_fault(self, rule: Any, context: Any) -> None:
+        """Ask the check that just failed once more, watched, and keep what is said of it."""
+        self._fault = fault(rule, context)
 
     def add(self, verdict: Verdict) -> None:
         self.verdicts.append(verdict)
@@ -68,8 +81,7 @@ def record_checks(rules: Iterable[Any]) -> tuple[list[Any], Refusals]:
         if rule.check is None:
             wrapped.append(rule)
             continue
-        check = _noting(rule.check, number, refusals)
-        wrapped.append(with_check(rule, check))
+        wrapped.append(with_check(rule, _noting(rule, number, refusals)))
     return wrapped, refusals
 
 
@@ -80,16 +92,21 @@ def with_check(rule: Any, check: Any) -> Any:
     )
 
 
-def _noting(check: Any, number: int, refusals: Refusals) -> Any:
+def _noting(rule: Any, number: int, refusals: Refusals) -> Any:
+    check = rule.check
+
     def noting(context: Any) -> Any:
         try:
             said = check(context)
         except Exception as raised:
             refusals.add(_refused(number, context, error_text(raised)))
+            refusals.note_fault(rule, context)
             raise
-        if said is None or not said:
-            error = "" if said is not None else "TypeError: it returned None, not a bool"
-            refusals.add(_refused(number, context, error))
+        if not is_answer(said):
+            refusals.add(_refused(number, context, no_answer(said)))
+            refusals.note_fault(rule, context)
+        elif not said:
+            refusals.add(_refused(number, context, ""))
         return said
 
     return noting
@@ -121,7 +138,9 @@ def survey(module: Any, rules: Sequence[tuple[int, Any]]) -> Refusals:
             accepted = True
             if check is not None:
                 try:
-                    accepted = bool(check(context))
+                    said = check(context)
+                    error = "" if is_answer(said) else no_answer(said)
+                    accepted = not error and bool(said)
                 except Exception as raised:
                     accepted, error = False, error_text(raised)
             root = tag_of(context.matched_expr)

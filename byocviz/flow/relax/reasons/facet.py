@@ -59,7 +59,7 @@ def retype(fragment: Fragment, i: int, *, shape: Any = None, dtype: str = "") ->
     return fragment.with_leaf(i, type=ty, kind=kind, value=value)
 
 
-def tensors(fragment: Fragment) -> list[int]:
+def tensors_of(fragment: Fragment) -> list[int]:
     """The leaves that are tensors of a known dtype."""
     return [
         i
@@ -68,24 +68,24 @@ def tensors(fragment: Fragment) -> list[int]:
     ]
 
 
-def names(fragment: Fragment, which: Iterable[int]) -> str:
+def names_of(fragment: Fragment, which: Iterable[int]) -> str:
     return ", ".join(fragment.leaves[i].name for i in which)
 
 
-def dims(leaf: Leaf) -> list[Any] | None:
+def dims_of(leaf: Leaf) -> list[Any] | None:
     """The dimensions of a tensor, or of a shape that stands in the call; None where unknown."""
     if isinstance(leaf.type, relax.TensorType) and isinstance(leaf.type.shape, relax.ShapeExpr):
         return list(leaf.type.shape.values)
     return list(leaf.value.values) if isinstance(leaf.value, relax.ShapeExpr) else None
 
 
-def number(dim: Any) -> int | None:
+def as_number(dim: Any) -> int | None:
     value = getattr(dim, "value", dim)
     return int(value) if isinstance(value, int) else None
 
 
 def is_number(value: Any) -> bool:
-    return number(value) is not None
+    return as_number(value) is not None
 
 
 def distinct(values: Iterable[Any]) -> list[Any]:

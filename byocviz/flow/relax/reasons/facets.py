@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 import tvm
 from tvm import relax
 
-from byocviz.flow.relax.compat import tensor_of
+from byocviz.flow.relax.reasons.facet import (
+    Change,
+    Facet,
+    dims_of,
+    distinct,
+    is_number,
+    names_of,
+    replaced,
+    retype,
+    tensors_of,
+)
 from byocviz.flow.relax.reasons.fragment import Fragment, Leaf, attributes, zeros
+from byocviz.flow.relax.reasons.patterns import shown
+from byocviz.flow.relax.reasons.sizes import shapes, symbolic
 
 _DTYPES = ("float32", "float16", "int8", "int32", "bfloat16", "uint8", "int64", "float64")
 _DTYPE = re.compile(r"(float|int|uint|bfloat)\d+(_\w+)?|bool")
@@ -33,6 +44,7 @@ _KNOWN: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 _INTS = (1, 0, 2, -1)
 _FLOATS = (0.0, 1.0, 6.0)
+
 
 def facets(fragment: Fragment, mentioned: Iterable[Any]) -> Iterator[Facet]:
     """All facets, likeliest first. ``mentioned`` are the constants of the check's code."""
@@ -55,7 +67,7 @@ def _attributes(
     for number, step in enumerate(fragment.steps):
         for name, value in attributes(step.attrs).items():
             op = str(getattr(step.op, "name", ""))
-            label = f"attr {name}" if named.count(name) == 1 else f"attr {name} of {op}"
+            label = f"attr {name}" if named.count(name) == 1 else f"attr {name} of {step.title}"
             values: Iterable[Any] = ()
             if isinstance(value, bool):
                 values = (not value,)
@@ -78,13 +90,13 @@ def _attributes(
             else:
                 values = (None,)
             options = tuple(
-                (str(v), _set_attr(number, name, v, value))
+                (shown(v), _set_attr(number, name, v, value))
                 for v in distinct(values)
-                if str(v) != str(value)
+                if shown(v) != shown(value)
             )
             if options:
                 words = (name, "dtype") if "dtype" in name else (name,)
-                yield Facet("attr", label, str(value), options, words, (op,))
+                yield Facet("attr", label, shown(value), options, words, (op,))
 
 
 def _alike(name: str, word: str) -> bool:
@@ -123,14 +135,14 @@ def _relayout(fragment: Fragment, number: int, name: str, before: str, after: st
     else:
         turned = [i for i in range(len(fragment.leaves)) if i not in kernels]
     for i in turned:
-        dims = dims(fragment.leaves[i])
+        dims = dims_of(fragment.leaves[i])
         if dims is not None and len(dims) == len(order):
             fragment = retype(fragment, i, shape=[dims[axis] for axis in order])
     return fragment
 
 
 def _dtypes(fragment: Fragment, strings: list[str]) -> Iterator[Facet]:
-    tensors = tensors(fragment)
+    tensors = tensors_of(fragment)
     said = [s for s in strings if _is_dtype(s)]
     # Of those that the check mentions the widest first: it loses least.
     wanted = distinct((*(d for d in _DTYPES if d in said), *said, *_DTYPES))
@@ -138,14 +150,14 @@ def _dtypes(fragment: Fragment, strings: list[str]) -> Iterator[Facet]:
     for i in tensors:
         by_dtype.setdefault(str(fragment.leaves[i].type.dtype), []).append(i)
     for dtype, which in by_dtype.items():
-        label = "dtype" if len(by_dtype) == 1 else f"dtype {dtype} of {names(fragment, which)}"
+        label = "dtype" if len(by_dtype) == 1 else f"dtype {dtype} of {names_of(fragment, which)}"
         yield _dtype_facet(label, dtype, which, wanted)
     if len(tensors) > 1 and len(by_dtype) > 1:
         yield _dtype_facet("dtype", " and ".join(by_dtype), tensors, wanted)
     for i in tensors:
         dtype = str(fragment.leaves[i].type.dtype)
         if len(by_dtype[dtype]) > 1:
-            yield _dtype_facet(f"dtype of {names(fragment, [i])}", dtype, [i], wanted)
+            yield _dtype_facet(f"dtype of {names_of(fragment, [i])}", dtype, [i], wanted)
 
 
 def _dtype_facet(label: str, seen: str, which: list[int], wanted: list[str]) -> Facet:
@@ -163,7 +175,7 @@ def _dtype_facet(label: str, seen: str, which: list[int], wanted: list[str]) -> 
 
 def _sources(fragment: Fragment) -> Iterator[Facet]:
     for i, leaf in enumerate(fragment.leaves):
-        name = names(fragment, [i])
+        name = names_of(fragment, [i])
         if leaf.kind == "variable" and isinstance(leaf.type, relax.TensorType):
             made = zeros(leaf.type)
             if made is not None:
@@ -197,12 +209,10 @@ def _fill(leaf: Leaf, number: int) -> Any:
     made = zeros(leaf.type)
     if made is None or number == 0:
         return made
-    dims = dims(leaf) or []
+    dims = dims_of(leaf) or []
     dtype = str(leaf.type.dtype)
     return relax.const(np.full([int(d) for d in dims], number, dtype=dtype), dtype)
 
 
 def _is_dtype(word: str) -> bool:
     return _DTYPE.fullmatch(word) is not None
-
-

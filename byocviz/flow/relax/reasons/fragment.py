@@ -47,6 +47,8 @@ class Step:
     ty_args: Any = ()
     index: int = 0
     name: str = ""
+    title: str = ""
+    """The operator, and which one of them where the match holds several: ``the 2nd relax.add``."""
 
 
 @dataclass(frozen=True)
@@ -179,10 +181,12 @@ def cut(index: Index, rule: Rule, call: Any) -> Fragment | None:
                 args = (read(value.tuple_value, "the tuple"),)
                 made = Step("get", args, index=int(value.index), name=name)
             else:
+                title = titles.get(key, "the call")
                 args = tuple(
-                    read(arg, _argument(value, i, alone)) for i, arg in enumerate(value.args)
+                    read(arg, _argument(value, i, "" if alone else title))
+                    for i, arg in enumerate(value.args)
                 )
-                made = Step("call", args, value.op, value.attrs, value.ty_args, name=name)
+                made = Step("call", args, value.op, value.attrs, value.ty_args, 0, name, title)
             steps.append(made)
             seen[key] = "step", len(steps) - 1
             if isinstance(expr, relax.Var):
@@ -194,18 +198,46 @@ def cut(index: Index, rule: Rule, call: Any) -> Fragment | None:
     leaking: list[int] = []
     inside.add(hash(call))
     alone = len(inside) == 1
+    titles = _titles(index, call, inside)
     step(call, call)
     if any(isinstance(s.op, GlobalVar | relax.Function) for s in steps):
         return None
     return Fragment(tuple(leaves), tuple(steps), tuple(leaking))
 
 
-def _argument(call: Any, slot: int, alone: bool) -> str:
+def _argument(call: Any, slot: int, of: str) -> str:
     named = getattr(call.op, "arguments", None)
     name = f"argument {slot + 1}"
     if named is not None and slot < len(named):
         name += f" ({named[slot].name})"
-    return name if alone else f"{name} of {getattr(call.op, 'name', 'the call')}"
+    return f"{name} of {of}" if of else name
+
+
+def _titles(index: Index, call: Any, inside: set[int]) -> dict[int, str]:
+    """What each call of a match is called, in the order in which they run."""
+    order: dict[int, str] = {}
+
+    def visit(expr: Any) -> None:
+        value = index.value(expr)
+        parts: Any = ()
+        if isinstance(value, relax.Tuple):
+            parts = value.fields
+        elif hash(value) in inside and hash(value) not in order:
+            get = isinstance(value, relax.TupleGetItem)
+            parts = [value.tuple_value] if get else value.args
+        for part in parts:
+            visit(part)
+        if isinstance(value, relax.Call) and hash(value) in inside:
+            order.setdefault(hash(value), str(getattr(value.op, "name", "the call")))
+
+    visit(call)
+    names = list(order.values())
+    titles = {}
+    for number, (key, name) in enumerate(order.items()):
+        nth = names[: number + 1].count(name)
+        ending = {1: "st", 2: "nd", 3: "rd"}.get(nth, "th")
+        titles[key] = f"the {nth}{ending} {name}" if names.count(name) > 1 else name
+    return titles
 
 
 def key_of(fragment: Fragment, rule: int) -> tuple[Any, ...]:

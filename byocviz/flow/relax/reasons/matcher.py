@@ -14,7 +14,7 @@ from tvm.ir import Op
 
 from byocviz.flow.relax.compat import Constant
 from byocviz.flow.relax.reasons.graph import Def, Index
-from byocviz.flow.relax.reasons.patterns import FUNCTION, Pat, shape_text
+from byocviz.flow.relax.reasons.patterns import FUNCTION, Pat, shape_text, shown
 
 # TVM tries the arguments of these two the other way round as well.
 COMMUTATIVE = frozenset({"relax.add", "relax.multiply"})
@@ -269,8 +269,8 @@ class Matcher:
                 if alone.match(value, self.index.near(value, pat.depth)):
                     continue
                 there = getattr(attrs, key, None) if attrs is not None else None
-                found = "absent" if there is None else str(there)
-                why.append(Mismatch("attr", self.index, pat, expr, found, f"{key} {wanted}"))
+                found = "absent" if there is None else shown(there)
+                why.append(Mismatch("attr", self.index, pat, expr, found, f"{key} {shown(wanted)}"))
             return Outcome(inner.agreed + (not why), why)
         ty = getattr(value, "ty", None)
         if kind == "dtype":

@@ -2,7 +2,7 @@
 
 For an operator that a rule names inside its pattern, the search climbs through the users to where
 the rule's last call would be, and matches from there. Of all rules it chooses the one with the
-deepest agreement.
+deepest agreement; of equals the one that names the operators around, nearest ones first.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ _TYPED = frozenset({"attr", "dtype", "shape", "type", "prim_array"})
 _SENSITIVE = frozenset({"expr", "var", "dataflow_var", "not", "function", "other"})
 _WIDEST = 8
 """Users of one value that a climb follows; a value with more is met with its first eight."""
+_AROUND = 3
+"""Steps away from an operator within which its neighbours are looked at."""
 _DEEPEST = 6
 """Steps to which two operators' surroundings are compared before one explanation serves both."""
 
@@ -35,7 +37,7 @@ class Near:
     one.
     """
 
-    __slots__ = ("agreed", "node", "parts", "root", "rule", "why")
+    __slots__ = ("agreed", "around", "node", "parts", "root", "rule", "why")
 
     def __init__(
         self,
@@ -47,6 +49,8 @@ class Near:
         parts: Sequence[Def] = (),
     ) -> None:
         self.parts = parts
+        self.around: tuple[int, ...] = ()
+        """How many kinds of operators one step away the rule names, two steps away, and so on."""
         self.rule = rule
         self.node = node
         self.root = root
@@ -57,8 +61,9 @@ class Near:
     def ok(self) -> bool:
         return not self.why
 
-    def rank(self) -> tuple[int, int, int, int]:
-        return (-self.agreed, len(self.why), self.rule.root.size, self.rule.index)
+    def rank(self) -> tuple[int, ...]:
+        around = (-count for count in self.around)
+        return (-self.agreed, *around, len(self.why), self.rule.root.size, self.rule.index)
 
 
 class _NoUser(Mismatch):
@@ -112,10 +117,13 @@ class Nearest:
             if chosen is not None:
                 return min(self._climb(chosen[0], chosen[1], of), key=self._rank, default=None)
         best: Near | None = None
+        around = self._around(of)
         for rule in rules:
+            fit = tuple(len(names & rule.root.names) for names in around)
             for node in rule.nodes:
                 if node.kind == "call" and can_be(node, of.op):
                     for near in self._climb(rule, node, of):
+                        near.around = fit
                         if best is None or self._rank(near) < self._rank(best):
                             best = near
         if key is not None and best is not None:
@@ -123,9 +131,44 @@ class Nearest:
         return best
 
     @staticmethod
-    def _rank(near: Near) -> tuple[bool, tuple[int, int, int, int]]:
+    def _rank(near: Near) -> tuple[bool, tuple[int, ...]]:
         # Among rules that match, the first in order is the one that the pass would use.
-        return (False, (near.rule.index, 0, 0, 0)) if near.ok else (True, near.rank())
+        return (False, (near.rule.index,)) if near.ok else (True, near.rank())
+
+    def _around(self, of: Def) -> list[set[str]]:
+        """Names of the operators that feed it or use it, by the steps from it to them."""
+        levels: list[set[str]] = []
+        feeds, users = [of], [of]
+        # No further than `_surroundings` looks: the choice made here serves all that look alike.
+        for _ in range(min(self._steps, _AROUND)):
+            feeds = [made for one in feeds for made in self._fed_by(one)]
+            users = [
+                use.user
+                for one in users
+                for use in self.index.uses(one.key)[:_WIDEST]
+                if use.user is not None
+            ][:_WIDEST]
+            levels.append({one.op for one in (*feeds, *users) if one.op})
+        return levels
+
+    def _fed_by(self, of: Def) -> Iterator[Def]:
+        value = of.value
+        given: Sequence[Any] = ()
+        if of.op:
+            parts = ([*a.fields] if isinstance(a, relax.Tuple) else [a] for a in of.args)
+            given = [part for some in parts for part in some]
+        elif isinstance(value, relax.Tuple):
+            given = list(value.fields)
+        elif isinstance(value, relax.TupleGetItem):
+            given = [value.tuple_value]
+        elif isinstance(value, relax.Var):
+            given = [value]
+        for part in given[:_WIDEST]:
+            made = self.index.of(part)
+            while made is not None and isinstance(made.value, relax.Var):
+                made = self.index.of(made.value)
+            if made is not None:
+                yield made
 
     def _climb(self, rule: Rule, start: Pat, of: Def) -> Iterator[Near]:
         """From a node of the pattern that stands for the operator up to the rule's last call."""

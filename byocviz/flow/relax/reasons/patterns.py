@@ -128,7 +128,7 @@ class Pat:
     def detail(self) -> str:
         """What a constraint asks for: ``groups 1``, ``dtype float32``."""
         if self.kind == "attr":
-            return ", ".join(f"{k} {v}" for k, v in dict(self.pattern.attrs).items())
+            return ", ".join(f"{k} {shown(v)}" for k, v in dict(self.pattern.attrs).items())
         if self.kind == "dtype":
             return f"dtype {self.pattern.dtype}"
         if self.kind == "shape":
@@ -288,3 +288,10 @@ class Book:
 
 def shape_text(dims: Any) -> str:
     return "(" + ", ".join(str(getattr(d, "value", d)) for d in dims) + ")"
+
+
+def shown(value: Any) -> str:
+    """An attribute's value as a script writes it: ``[1, 1]`` for what TVM prints as ``(1, 1)``."""
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        return str(value)
+    return "[" + ", ".join(str(getattr(v, "value", v)) for v in value) + "]"

@@ -9,13 +9,16 @@ search goes on from there; what a set of changes does not need is dropped again.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import combinations, islice
 from typing import Any
 
 from tvm import relax
 
 from byocviz.flow.relax.reasons.checks import with_check
-from byocviz.flow.relax.reasons.facets import Change, Facet, facets
+from byocviz.flow.relax.reasons.facet import Change, Facet
+from byocviz.flow.relax.reasons.facets import facets
 from byocviz.flow.relax.reasons.fragment import Fragment, cut, key_of
 from byocviz.flow.relax.reasons.graph import Index
 from byocviz.flow.relax.reasons.patterns import Rule
@@ -24,6 +27,8 @@ from byocviz.flow.relax.tag import tag_of
 
 _MOST_PROBES = 700
 _MOST_TOGETHER = 4
+_MOST_PARTS = 80
+"""Of axes that were changed together, how many choices of fewer are tried, fewest first."""
 _OTHERS = 3
 """Further single changes that would do, named beside the first."""
 
@@ -63,6 +68,8 @@ class Prober:
         self.index = index
         self.kinds: dict[tuple[Any, ...], Cause] = {}
         self._places: dict[tuple[int, int], tuple[Cause, tuple[str, ...]]] = {}
+        self._together: dict[int, dict[Any, list[Flip]]] = {}
+        """Changes that a rule needed together, by the rule: tried first with its other kinds."""
 
     def cause(self, rule: Rule, call: Any) -> tuple[Cause, tuple[str, ...]]:
         """The cause of a refusal of the rule's match whose last call is ``call``, the same object
@@ -82,7 +89,12 @@ class Prober:
         key = key_of(fragment, rule.index)
         known = self.kinds.get(key)
         if known is None:
-            known = self.kinds[key] = _Search(rule, fragment).run()
+            together = self._together.setdefault(rule.index, {})
+            known = self.kinds[key] = _Search(rule, fragment).run(together.values())
+            if len(known.flips) > 1:
+                together.setdefault(
+                    tuple((f.facet.label, f.accepted) for f in known.flips), known.flips
+                )
             if known.alone:
                 answer = self._ask_in_place(rule, call)
                 known.where, known.condition = answer.where(), answer.condition()
@@ -109,7 +121,8 @@ class _Search:
         self.fragment = fragment
         self.probes = 0
 
-    def run(self) -> Cause:
+    def run(self, known: Iterable[list[Flip]] = ()) -> Cause:
+        """``known`` are changes that together made the rule take a piece of another shape."""
         base = self._ask(self.fragment)
         if base is None:
             return Cause()
@@ -121,9 +134,33 @@ class _Search:
             if together is not None and not together.accepted:
                 cause.leaks = leaking
             return cause
-        flips, others = self._climb(base)
-        cause.flips, cause.others, cause.probes = self._fewest(flips), others, self.probes
+        flips = next((found for some in known if (found := self._again(some, base))), [])
+        others: list[Flip] = []
+        if not flips:
+            flips, others = self._climb(base)
+        cause.flips = self._narrow(self._fewest(flips))
+        cause.others = [self._narrow([flip])[0] for flip in others]
+        cause.probes = self.probes
         return cause
+
+    def _again(self, flips: list[Flip], base: Answer) -> list[Flip]:
+        """The same changes of this piece, where they do here too."""
+        made: list[Flip] = []
+        here: Fragment | None = self.fragment
+        answer: Answer | None = base
+        for flip in flips:
+            if here is None or answer is None:
+                return []
+            for facet in facets(here, answer.words):
+                change = dict(facet.options).get(flip.accepted)
+                if facet.label == flip.facet.label and change is not None:
+                    made.append(Flip(facet, flip.accepted, change))
+                    here = _apply(change, here)
+                    answer = self._ask(here) if here is not None else None
+                    break
+            else:
+                return []
+        return made if answer is not None and answer.accepted else []
 
     def _climb(self, base: Answer) -> tuple[list[Flip], list[Flip]]:
         held: list[Flip] = []
@@ -133,6 +170,8 @@ class _Search:
             further: tuple[tuple[int, int], Flip, Fragment, Answer] | None = None
             # Values that a deeper line mentions come to light only once the check gets there.
             for facet in self._ranked(here, answer, held):
+                if facet.group and any(flip.facet.group == facet.group for flip in found):
+                    continue
                 for text, change in facet.options:
                     if self.probes >= _MOST_PROBES:
                         break
@@ -199,13 +238,32 @@ class _Search:
         kept = list(flips)
         for flip in flips[:-1]:
             fewer = [f for f in kept if f is not flip]
-            made: Fragment | None = self.fragment
-            for other in fewer:
-                made = _apply(other.change, made) if made is not None else None
-            said = self._ask(made) if made is not None else None
-            if said is not None and said.accepted:
+            if self._agrees(fewer):
                 kept = fewer
         return kept
+
+    def _narrow(self, flips: list[Flip]) -> list[Flip]:
+        """Of axes (or symbols) that were changed together, leave those that need not change."""
+        kept = list(flips)
+        for place, flip in enumerate(flips):
+
+            def agrees(parts: tuple[Any, ...], place: int = place, flip: Flip = flip) -> bool:
+                fewer = _part(flip, parts)
+                if fewer is None or not self._agrees([*kept[:place], fewer, *kept[place + 1 :]]):
+                    return False
+                kept[place] = fewer
+                return True
+
+            if len(flip.facet.parts) > 1:
+                _fewest_parts(flip.facet.parts, agrees)
+        return kept
+
+    def _agrees(self, flips: list[Flip]) -> bool:
+        made: Fragment | None = self.fragment
+        for flip in flips:
+            made = _apply(flip.change, made) if made is not None else None
+        said = self._ask(made) if made is not None else None
+        return said is not None and said.accepted
 
     def _ask(self, fragment: Fragment, leak: bool = False) -> Answer | None:
         """What the rule says of a fragment; None where TVM cannot build it or finds no match."""
@@ -234,3 +292,24 @@ def _apply(change: Change, fragment: Fragment) -> Fragment | None:
         return change(fragment)
     except Exception:  # a value that the attribute cannot hold
         return None
+
+
+def _part(flip: Flip, parts: tuple[Any, ...]) -> Flip | None:
+    """The same change of some of the parts."""
+    facet = flip.facet.only(parts) if flip.facet.only is not None else None
+    changes = dict(facet.options) if facet is not None else {}
+    if facet is None or flip.accepted not in changes:
+        return None
+    return Flip(facet, flip.accepted, changes[flip.accepted])
+
+
+def _fewest_parts(parts: tuple[Any, ...], agrees: Callable[[tuple[Any, ...]], bool]) -> None:
+    """Ask for one part, for each two and so on; where they are too many, for all but one."""
+    fewer = (some for count in range(1, len(parts)) for some in combinations(parts, count))
+    if any(map(agrees, islice(fewer, _MOST_PARTS))) or 2 ** len(parts) - 2 <= _MOST_PARTS:
+        return
+    kept = parts
+    for part in parts:
+        left = tuple(p for p in kept if p != part)
+        if left and agrees(left):
+            kept = left

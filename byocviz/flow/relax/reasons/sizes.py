@@ -13,14 +13,14 @@ from tvm import relax
 from byocviz.flow.relax.reasons.facet import (
     Change,
     Facet,
-    dims,
+    as_number,
+    dims_of,
     distinct,
     is_number,
-    names,
-    number,
+    names_of,
     replaced,
     retype,
-    tensors,
+    tensors_of,
 )
 from byocviz.flow.relax.reasons.fragment import Fragment, Leaf
 
@@ -85,7 +85,7 @@ def symbolic(fragment: Fragment) -> Iterator[Facet]:
             ndim = leaf.type.ndim if leaf.type.ndim >= 0 else 4
             known = relax.TensorType([DIM] * ndim, leaf.type.dtype)
             change = replaced(i, type=known)
-            label = f"shape of {names(fragment, [i])}"
+            label = f"shape of {names_of(fragment, [i])}"
             yield Facet("symbolic", label, "unknown", (("known", change),), ("shape",))
 
 
@@ -110,8 +110,8 @@ def _sizes(fragment: Fragment, ints: list[int]) -> Iterator[Facet]:
     axes: dict[int, list[Axis]] = {}
     held: set[int] = set()
     for i, leaf in enumerate(fragment.leaves):
-        for axis, dim in enumerate(dims(leaf) or ()):
-            size = number(dim)
+        for axis, dim in enumerate(dims_of(leaf) or ()):
+            size = as_number(dim)
             if size is not None:
                 axes.setdefault(size, []).append((i, axis))
                 if isinstance(leaf.type, relax.TensorType):
@@ -140,7 +140,7 @@ def _resize(which: tuple[Axis, ...], after: int) -> Change:
     def change(fragment: Fragment) -> Fragment:
         for i in dict.fromkeys(i for i, _ in which):
             leaf = fragment.leaves[i]
-            new = list(dims(leaf) or ())
+            new = list(dims_of(leaf) or ())
             for axis in [axis for other, axis in which if other == i]:
                 new[axis] = after
             if isinstance(leaf.value, relax.ShapeExpr):
@@ -154,23 +154,23 @@ def _resize(which: tuple[Axis, ...], after: int) -> Change:
 
 def _ranks(fragment: Fragment, ints: list[int]) -> Iterator[Facet]:
     by_rank: dict[int, list[int]] = {}
-    for i in tensors(fragment):
-        known = dims(fragment.leaves[i])
+    for i in tensors_of(fragment):
+        known = dims_of(fragment.leaves[i])
         if known is not None:
             by_rank.setdefault(len(known), []).append(i)
     groups = [*by_rank.values(), *([i] for ts in by_rank.values() if len(ts) > 1 for i in ts)]
     for which in groups:
-        rank = len(dims(fragment.leaves[which[0]]) or ())
+        rank = len(dims_of(fragment.leaves[which[0]]) or ())
         goals = distinct([*(k for k in ints if 0 <= k <= 6), rank - 1, rank + 1, 4])
         options = tuple((str(g), _rerank(which, g)) for g in goals if g != rank and g >= 0)
-        label = f"rank of {names(fragment, which)}"
+        label = f"rank of {names_of(fragment, which)}"
         yield Facet("rank", label, str(rank), options, ("ndim", "len"))
 
 
 def _rerank(which: list[int], rank: int) -> Change:
     def change(fragment: Fragment) -> Fragment:
         for i in which:
-            known = list(dims(fragment.leaves[i]) or ())
+            known = list(dims_of(fragment.leaves[i]) or ())
             more = rank - len(known)
             new = [1] * more + known if more > 0 else known[-more:]
             fragment = retype(fragment, i, shape=new)
@@ -182,7 +182,7 @@ def _rerank(which: list[int], rank: int) -> Change:
 def _shown_dims(leaf: Leaf) -> Sequence[Any]:
     if isinstance(leaf.type, relax.ShapeType) and leaf.kind == "variable":
         return list(leaf.type.values or ())
-    return dims(leaf) or ()
+    return dims_of(leaf) or ()
 
 
 def _symbols(dim: Any) -> Iterator[Any]:

@@ -15,6 +15,9 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
+import tvm
+
+_TVM = Path(tvm.__file__).parent
 _STANDARD = sysconfig.get_paths()["stdlib"]
 _LONGEST = 160
 _MOST_LINES = 4000
@@ -28,7 +31,10 @@ class Answer:
         self.asked = False
         self.accepted = False
         self.error = ""
-        self._raised: BaseException | None = None
+        self.raised: BaseException | None = None
+        """What the check raised, before its way through the FFI."""
+        self.said: Any = None
+        """What it returned."""
         self.lines: list[tuple[str, int]] = []
         self.code: CodeType | None = None
         """Of the check itself; None where it is no Python function."""
@@ -53,21 +59,52 @@ class Answer:
 
     def condition(self) -> str:
         """The condition under which the check ended where it did, from its source; or ""."""
-        return _condition(self.code.co_filename, self.end) if self.code and self.end else ""
+        return _condition(self.code, self.end) if self.code and self.end else ""
+
+    def line(self) -> str:
+        """The source of the line on which the check ended, of a lambda its expression; or ""."""
+        if self.code is None or not self.end:
+            return ""
+        function = _function(self.code)
+        if isinstance(function, ast.Lambda):
+            return _written(function.body)
+        if self.code.co_name == "<lambda>":
+            return ""
+        return linecache.getline(self.code.co_filename, self.end).strip()[:_LONGEST]
+
+    def origin(self) -> str:
+        """The helper that raised, as ``fits (own.py:7)``; "" where the check itself did."""
+        trace = self.raised.__traceback__ if self.raised is not None else None
+        found = ""
+        while trace is not None:
+            code = trace.tb_frame.f_code
+            # TVM adds frames of its own, of files that are not there.
+            if _own(code.co_filename) and linecache.getlines(code.co_filename):
+                place = f"{short_path(code.co_filename)}:{trace.tb_lineno}"
+                found = "" if code is self.code else f"{code.co_name} ({place})"
+            trace = trace.tb_next
+        return found
 
     def watch(self, check: Any, context: Any) -> bool:
-        """Call the check and note everything. What it raises is noted too, as a refusal."""
+        """Call the check and note everything. What it raises is noted too, as a refusal, and so
+        is an answer that is no bool, which TVM does not take."""
         self.asked = True
-        self.lines, self.end, self.error, self._raised = [], 0, "", None
+        self.accepted, self.said = False, None
+        self.lines, self.end, self.error, self.raised = [], 0, "", None
         before = sys.gettrace()
         sys.settrace(self._enter)
         try:
-            self.accepted = bool(check(context))
+            self.said = check(context)
         except Exception as error:
             # On its way through the FFI an error can lose its class; the frame still showed it.
-            self.accepted, self.error = False, error_text(self._raised or error)
+            self.raised = self.raised or error
+            self.error = error_text(self.raised)
+            return False
         finally:
             sys.settrace(before)
+        self.raised = None
+        self.error = "" if is_answer(self.said) else no_answer(self.said)
+        self.accepted = not self.error and bool(self.said)
         return self.accepted
 
     def _enter(self, frame: FrameType, event: str, arg: Any) -> Any:
@@ -86,10 +123,35 @@ class Answer:
         if event in ("line", "return", "exception") and frame.f_code is self.code:
             self.end = frame.f_lineno
             if event == "exception" and isinstance(arg[1], BaseException):
-                self._raised = arg[1]
+                self.raised = arg[1]
         if event == "line" and len(self.lines) < _MOST_LINES:
             self.lines.append((frame.f_code.co_filename, frame.f_lineno))
         return self._line
+
+
+def is_answer(said: Any) -> bool:
+    """Whether TVM takes it for a check's answer: numpy's bool, a string or None it does not."""
+    return isinstance(said, bool | int)
+
+
+def no_answer(said: Any) -> str:
+    return f"TypeError: it returned {answer_text(said)}, not a bool"
+
+
+def answer_text(said: Any) -> str:
+    """An answer and its type: ``None``, ``'yes' (str)``, ``n % 8 == 0 (EQ)``."""
+    kind = type(said)
+    name = f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
+    return "None" if said is None else f"{safe_repr(said)} ({name})"
+
+
+def safe_repr(value: Any) -> str:
+    """Its ``repr`` on one line, not too long."""
+    try:
+        text = repr(value)
+    except Exception:  # of a class of the check's own
+        text = f"a {type(value).__name__}"
+    return " ".join(text.split())[:_LONGEST]
 
 
 def error_text(error: BaseException) -> str:
@@ -102,12 +164,13 @@ def _own(filename: str) -> bool:
     """Whether a file holds checks and their helpers rather than TVM's or Python's machinery."""
     if filename.startswith(("<frozen", _STANDARD)) and "site-packages" not in filename:
         return False
-    parts = Path(filename).parts
-    if "tvm_ffi" in parts or filename == __file__:
+    path = Path(filename)
+    if "tvm_ffi" in path.parts or filename == __file__:
         return False
-    if "tvm" in parts:
-        return "backend" in parts or "contrib" in parts
-    return "numpy" not in parts
+    if path.is_relative_to(_TVM):
+        inside = path.relative_to(_TVM).parts
+        return "backend" in inside or "contrib" in inside
+    return "numpy" not in path.parts
 
 
 def _words(frame: FrameType) -> Iterator[Any]:
@@ -159,25 +222,76 @@ def short_path(filename: str) -> str:
 
 _trees: dict[str, ast.Module | None] = {}
 
+_Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
-def _condition(filename: str, line: int) -> str:
+
+def _condition(code: CodeType, line: int) -> str:
+    function = _function(code)
+    if function is None:
+        return ""
+    if isinstance(function, ast.Lambda):
+        body = function.body
+        return "" if isinstance(body, ast.Constant) else _written(body)
+    found: ast.expr | None = None
+    for node in _own_nodes(function):
+        if isinstance(node, ast.Return) and node.value is not None:
+            inside = node.lineno <= line <= (node.end_lineno or node.lineno)
+            if inside and not isinstance(node.value, ast.Constant):
+                found = node.value
+        elif isinstance(node, ast.If):
+            # The innermost if whose own block holds the line; outer ones come first.
+            first, last = node.body[0].lineno, node.body[-1].end_lineno or 0
+            if first <= line <= last:
+                found = node.test
+    return _written(found) if found is not None else ""
+
+
+def _written(expr: ast.expr) -> str:
+    return " ".join(ast.unparse(expr).split())[:_LONGEST]
+
+
+def _function(code: CodeType) -> _Function | None:
+    """The node of the very function or lambda; None where the source does not tell which."""
+    filename = code.co_filename
     if filename not in _trees:
         try:
             _trees[filename] = ast.parse("".join(linecache.getlines(filename)))
         except SyntaxError:
             _trees[filename] = None
     tree = _trees[filename]
-    if tree is None:
-        return ""
-    found: ast.expr | None = None
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Return) and node.value is not None:
-            inside = node.lineno <= line <= (node.end_lineno or node.lineno)
-            if inside and not isinstance(node.value, ast.Constant):
-                found = node.value
-        elif isinstance(node, ast.If):
-            # The innermost if whose own block holds the line; ast.walk goes outside in.
-            first, last = node.body[0].lineno, node.body[-1].end_lineno or 0
-            if first <= line <= last:
-                found = node.test
-    return " ".join(ast.unparse(found).split())[:_LONGEST] if found is not None else ""
+    found = [
+        node
+        for node in (ast.walk(tree) if tree is not None else ())
+        if isinstance(node, _Function)
+        and _begins(node) == code.co_firstlineno
+        and getattr(node, "name", "<lambda>") == code.co_name
+    ]
+    if len(found) > 1 and sys.version_info >= (3, 11):
+        # Several lambdas begin on one line: the columns of the code tell them apart.
+        spans = [s for s in code.co_positions() if None not in s and s[2] != s[3]]
+        found = [node for node in found if spans and all(_holds(node, span) for span in spans)]
+        inner = [n for n in found if not any(o is not n and o in ast.walk(n) for o in found)]
+        found = inner or found
+    return found[0] if len(found) == 1 else None
+
+
+def _begins(function: _Function) -> int:
+    decorators: list[ast.expr] = getattr(function, "decorator_list", [])
+    return min([function.lineno, *(node.lineno for node in decorators)])
+
+
+def _holds(function: _Function, span: Any) -> bool:
+    """Whether the body holds a span of (line, end line, column, end column)."""
+    line, end_line, column, end_column = span
+    body = function.body if isinstance(function, ast.Lambda) else function
+    starts = (body.lineno, body.col_offset) <= (line, column)
+    return starts and (end_line, end_column) <= (body.end_lineno or 0, body.end_col_offset or 0)
+
+
+def _own_nodes(function: _Function) -> Iterator[ast.AST]:
+    """Its nodes, outer ones first, without those of functions and classes inside it."""
+    front: list[ast.AST] = [function]
+    while front:
+        inside = [part for node in front for part in ast.iter_child_nodes(node)]
+        front = [n for n in inside if not isinstance(n, _Function | ast.ClassDef)]
+        yield from front

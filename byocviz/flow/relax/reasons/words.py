@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Sequence
 
 from byocviz.flow.relax.reasons.graph import Def
@@ -9,9 +10,14 @@ from byocviz.flow.relax.reasons.matcher import Mismatch
 from byocviz.flow.relax.reasons.nearest import Near
 from byocviz.flow.relax.reasons.patterns import Rule
 from byocviz.flow.relax.reasons.probe import Cause, Flip
+from byocviz.flow.relax.reasons.sizes import DIM
 from byocviz.recording.schema import Reason
 
 _DATAFLOW = "relax.transform.ConvertToDataflow(min_size=1)"
+_BIND = (
+    "Bind the parameters so that it is a constant (record(params=...), or "
+    "relax.transform.BindParams); fold what computes it (relax.transform.FoldConstant)."
+)
 
 
 def no_rule(of: Def, prefix: str) -> Reason:
@@ -20,8 +26,9 @@ def no_rule(of: Def, prefix: str) -> Reason:
     return Reason(
         "no-rule",
         f"No enabled rule's pattern names {of.op}.",
-        f'Add a rule, as ("{prefix}.{short}", is_op("{of.op}")({args})), where the backend can '
-        f"run it; blockers() says what that would gain.",
+        f'Add a rule, where the backend can run it: byocviz.backends.get("{prefix}").with_rules('
+        f'("{prefix}.{short}", is_op("{of.op}")({args}))); `blockers()` (on the command line: '
+        f"--blockers) says what that would gain.",
         evidence={"operator": of.op},
     )
 
@@ -141,11 +148,7 @@ def other_form(near: Near) -> Reason:
 def _mend(first: Mismatch, rule: str) -> str:
     kind = first.kind
     if kind == "constant":
-        return (
-            "Bind the parameters so that they are constants "
-            "(relax.transform.BindParams, or record(params=...)); fold what computes them "
-            "(relax.transform.FoldConstant)."
-        )
+        return _BIND
     if kind == "count":
         return (
             f"Add a form of {rule} with {first.found} arguments, or give the pattern "
@@ -180,14 +183,14 @@ def refused(rule: Rule, cause: Cause, leaks: Sequence[str], error: str) -> Reaso
         accepted = " and ".join(_accepted(f, len(cause.flips) > 1) for f in cause.flips)
         text = f"{what} refuses {seen}; with {accepted} it matches."
         for flip in cause.flips:
-            evidence[flip.facet.label] = flip.facet.seen
+            evidence[flip.facet.label] = _sized(flip, flip.facet.seen)
         evidence["accepted"] = (
-            cause.flips[0].accepted
+            _sized(cause.flips[0], cause.flips[0].accepted)
             if len(cause.flips) == 1
-            else ", ".join(f"{_short(f)}={f.accepted}" for f in cause.flips)
+            else ", ".join(_becomes(flip) for flip in cause.flips)
         )
         if cause.others:
-            evidence["or"] = "; ".join(f"{_short(f)}={f.accepted}" for f in cause.others)
+            evidence["or"] = "; ".join(_becomes(flip) for flip in cause.others)
         mend = _mend_flips(cause.flips)
     elif leaks:
         names = ", ".join(f"%{name}" for name in leaks)
@@ -225,27 +228,51 @@ def refused(rule: Rule, cause: Cause, leaks: Sequence[str], error: str) -> Reaso
 
 def _seen(flip: Flip) -> str:
     facet = flip.facet
+    if facet.kind == "shape":
+        return f"{facet.label}: {_sized(flip, facet.seen)}"
+    if facet.kind == "symbol":
+        several = len(facet.parts) > 1
+        return f"{facet.label}: {facet.seen}" if several else f"{facet.label} of {facet.seen}"
     if facet.kind == "symbolic":
-        return facet.label if facet.seen == "symbolic" else f"{facet.label}, {facet.seen}"
+        return f"{facet.label}, {facet.seen}"
     if facet.kind in ("constant", "variable"):
         return f"{facet.label} as {facet.seen}"
     if facet.kind == "attr":
-        return f"{facet.label.removeprefix('attr ')} {facet.seen!r}"
+        return f"{_short(flip)} {_literal(facet.seen)}"
     return facet.label if facet.seen in facet.label else f"{facet.label} {facet.seen}"
 
 
 def _accepted(flip: Flip, named: bool) -> str:
     facet = flip.facet
     if facet.kind == "attr":
-        short = facet.label.removeprefix("attr ")
-        return f"{short} {flip.accepted!r}" if named else repr(flip.accepted)
-    if facet.kind == "symbolic" and flip.accepted == "numbers":
-        return "numbers in their place"
+        accepted = _literal(flip.accepted)
+        return f"{_short(flip)} {accepted}" if named else accepted
+    if facet.kind == "symbol":
+        return "numbers in their place" if len(facet.parts) > 1 else "a number in its place"
+    if facet.kind == "shape":
+        return f"{facet.label}: {_sized(flip, flip.accepted)}" if named else flip.accepted
     return f"{facet.label} {flip.accepted}" if named else flip.accepted
+
+
+def _becomes(flip: Flip) -> str:
+    joint = ": " if flip.facet.kind == "shape" else "="
+    return f"{_short(flip)}{joint}{_sized(flip, flip.accepted)}"
+
+
+def _sized(flip: Flip, text: str) -> str:
+    return f"size {text}" if flip.facet.kind == "shape" else text
 
 
 def _short(flip: Flip) -> str:
     return flip.facet.label.removeprefix("attr ")
+
+
+def _literal(text: str) -> str:
+    """An attribute's value as a script writes it: words in quotes, numbers and lists without."""
+    try:
+        return text if not isinstance(ast.literal_eval(text), str) else repr(text)
+    except (SyntaxError, ValueError):
+        return repr(text)
 
 
 def _mend_flips(flips: Sequence[Flip]) -> str:
@@ -258,8 +285,13 @@ def _mend_flips(flips: Sequence[Flip]) -> str:
         if {"data_layout", "kernel_layout"} <= wanted.keys():
             pair = [wanted["data_layout"], wanted["kernel_layout"]]
             turned = f"relax.transform.ConvertLayout({{{layouts[0].facet.ops[0]!r}: {pair}}})"
-        said.append(f"Bring it to {text}: export the model that way, or {turned}.")
+        said.append(
+            f"Bring it to {text}: export the model that way, or {turned} (it adds permute_dims "
+            f"at the borders of the part that it converts)."
+        )
     said += [_mend_flip(flip) for flip in flips if flip not in layouts]
+    if layouts and any(flip.facet.kind == "shape" for flip in flips):
+        said.append("The axes are those of the new layout.")
     return " ".join(dict.fromkeys(said))
 
 
@@ -267,20 +299,32 @@ def _mend_flip(flip: Flip) -> str:
     facet = flip.facet
     name = facet.label
     if facet.kind == "attr":
-        return f"Export the model with {name.removeprefix('attr ')}={flip.accepted!r}."
+        return f"Export the model with {_short(flip)}={_literal(flip.accepted)}."
     if facet.kind == "dtype":
         return (
             f"Bring it to {flip.accepted}: a cast in the model (relax.op.astype), or "
             f"relax.transform.ToMixedPrecision."
         )
+    if facet.kind == "symbol":
+        numbers = ", ".join(f'"{name}": number' for name in facet.parts)
+        return (
+            f"Fix the shapes: relax.transform.BindSymbolicVars({{{numbers}}}), or at import; "
+            f"{DIM} was tried."
+        )
     if facet.kind == "symbolic":
         if facet.seen == "a variable":
             return "Give the shape as numbers in the call: fix the input shapes at import."
-        return "Fix the shapes: relax.transform.BindSymbolicVars({name: number}), or at import."
+        return "Give it a known shape: fix the input shapes at import."
     if facet.kind == "constant":
-        return "Bind the parameters so that it is a constant: relax.transform.BindParams."
+        return _BIND
     if facet.kind == "variable":
         return "Leave it a parameter: do not bind it."
-    if facet.kind in ("shape", "rank"):
-        return f"Change the model so that {name} is {flip.accepted}, padding or reshaping round it."
+    if facet.kind == "shape":
+        has = "have" if len(facet.parts) > 1 else "has"
+        return (
+            f"Change the model so that {name} {has} size {flip.accepted}, padding or reshaping "
+            f"round it."
+        )
+    if facet.kind == "rank":
+        return f"Change the model so that {name} is {flip.accepted}, reshaping round it."
     return f"Change the model so that {name} is {flip.accepted}."

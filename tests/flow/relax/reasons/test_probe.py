@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 import pytest
@@ -115,9 +116,9 @@ def test_equal_refusals_cost_one_probing(monkeypatch):
     searched = Counter()
     run = probe._Search.run
 
-    def counted(self):
+    def counted(self, *known):
         searched[self.rule.name] += 1
-        return run(self)
+        return run(self, *known)
 
     monkeypatch.setattr(probe._Search, "run", counted)
 
@@ -144,7 +145,35 @@ def test_cutlass_layouts_and_the_conversion_that_it_names():
     call = "relax.transform.ConvertLayout({'relax.nn.conv2d': ['NHWC', 'OHWI']})"
     assert call in reason.mend
     converted = eval(call)(mod)
+    assert "permute_dims" in reason.mend
+    assert "relax.permute_dims" in calls(Tagger().tag(converted)).values()
     assert takes(converted, rules, "relax.nn.conv2d")
+
+
+def test_what_a_rule_needed_together_is_tried_first_with_other_shapes(monkeypatch):
+    from byocviz.flow.relax.reasons import probe
+
+    probes = []
+    run = probe._Search.run
+
+    def counted(self, *known):
+        cause = run(self, *known)
+        probes.append(self.probes)
+        return cause
+
+    monkeypatch.setattr(probe._Search, "run", counted)
+    rules = [r for r in table("cutlass") if r.name == "cutlass.conv2d"]
+    dtype = {"dtype": "float16"}
+
+    def build(emit, x, *weights):
+        return [conv(emit, x, w) for w in weights]
+
+    types = [tensor((n, 16, 3, 3), **dtype) for n in (32, 40, 48)]
+    case = Case(module(build, tensor((1, 16, 8, 8), **dtype), *types), rules)
+    assert len({reason.text for reason in case.reasons.values()}) == 1
+    first, *others = probes
+    assert len(others) == 2
+    assert all(count < 8 < first for count in others)
 
 
 def test_cudnn_dtype():
@@ -161,11 +190,22 @@ def matmul(emit, x, y):
     return emit(op.matmul(x, y))
 
 
+def resized(shapes, reason, label):
+    """The shapes as the evidence says that they would be accepted."""
+    before, after = (int(reason.evidence[k].removeprefix("size ")) for k in (label, "accepted"))
+    shapes = [list(shape) for shape in shapes]
+    for number, axes in re.findall(r"argument (\d+) [^,]*, ax[ei]s ([\d, and]*\d)", label):
+        for axis in re.findall(r"\d+", axes):
+            assert shapes[int(number) - 1][int(axis)] == before
+            shapes[int(number) - 1][int(axis)] = after
+    return shapes
+
+
 @pytest.mark.parametrize(
     ("left", "right", "dtype", "label"),
     [
-        ((32, 30), (30, 64), "int8", "dimension 30"),
-        ((32, 32), (32, 66), "int8", "dimension 66"),
+        ((32, 30), (30, 64), "int8", "argument 1 (x1), axis 1 and argument 2 (x2), axis 0"),
+        ((32, 32), (32, 66), "int8", "argument 2 (x2), axis 1"),
         ((32, 64), (64, 64), "float64", "dtype"),
     ],
 )
@@ -179,9 +219,104 @@ def test_cublas_shapes_and_dtypes(left, right, dtype, label):
     if label == "dtype":
         dtype = accepted
     else:
-        before, after = int(reason.evidence[label]), int(accepted)
-        left, right = ([after if d == before else d for d in s] for s in (left, right))
+        left, right = resized([left, right], reason, label)
     assert takes(module(matmul, tensor(left, dtype), tensor(right, dtype)), rules, "relax.matmul")
+
+
+def divisible(argument, *axes):
+    def check(context):
+        sizes = context.annotated_expr["root"].args[argument].ty.shape
+        return all(int(sizes[axis]) % 8 == 0 for axis in axes)
+
+    return check
+
+
+DATA, WEIGHT = "argument 1 (data)", "argument 2 (weight)"
+EVERYWHERE = [(1, 3, 8, 8), (3, 3, 3, 3)]
+
+
+@pytest.mark.parametrize(
+    ("check", "shapes", "label"),
+    [
+        (divisible(1, 0), EVERYWHERE, f"{WEIGHT}, axis 0"),
+        (divisible(1, 2), EVERYWHERE, f"{WEIGHT}, axis 2"),
+        (divisible(1, 2, 3), EVERYWHERE, f"{WEIGHT}, axes 2 and 3"),
+        (divisible(1, 1), EVERYWHERE, f"{DATA}, axis 1 and {WEIGHT}, axis 1"),
+        # All four together would not do.
+        (lambda c: divisible(1, 0)(c) and int(c.annotated_expr["root"].args[1].ty.shape[3]) == 3,
+         EVERYWHERE, f"{WEIGHT}, axis 0"),
+    ],
+    ids=["one", "kernel", "both", "tied", "not the other"],
+)  # fmt: skip
+def test_a_size_is_named_by_argument_and_axis(check, shapes, label):
+    rules = [anything("my.c", "relax.nn.conv2d", 2, check)]
+    reason = Case(module(conv, *map(tensor, shapes)), rules).of("relax.nn.conv2d")
+    assert reason.text == f"my.c refuses {label}: size 3; with 8 it matches."
+    assert reason.evidence[label] == "size 3"
+    assert reason.evidence["accepted"] == "size 8"
+    assert f"so that {label} ha" in reason.mend
+    assert "size 8" in reason.mend
+    mended = [tensor(shape) for shape in resized(shapes, reason, label)]
+    assert takes(module(conv, *mended), rules, "relax.nn.conv2d")
+
+
+def test_three_axes_of_one_size_that_go_together():
+    pattern = is_op("relax.add")(is_op("relax.add")(wildcard(), wildcard()), wildcard())
+    check = lambda c: int(c.matched_expr.ty.shape[1]) % 8 == 0  # noqa: E731
+
+    def build(emit, x, y, z):
+        return emit(op.add(emit(op.add(x, y)), z))
+
+    shapes = [(5, 5)] * 3
+    rules = [rule("my.add", pattern, {}, check)]
+    reason = Case(module(build, *map(tensor, shapes)), rules).of("relax.add")
+    (label,) = (key for key in reason.evidence if key.startswith("argument"))
+    of = "of the 1st relax.add, axis 1", "of the 2nd relax.add, axis 1"
+    assert (
+        label == f"argument 1 (x1) {of[0]} and argument 2 (x2) {of[0]} and argument 2 (x2) {of[1]}"
+    )
+    assert takes(module(build, *[tensor((5, 8))] * 3), rules, "relax.add")
+
+
+M = tvm.tirx.Var("m", "int64")
+
+
+def test_only_the_symbols_that_matter_are_named_with_their_axes():
+    def check(context):
+        return isinstance(context.annotated_expr["root"].args[1].ty.shape[0], tvm.tirx.IntImm)
+
+    rules = [anything("my.m", "relax.matmul", 2, check)]
+    mod = module(matmul, tensor((N, M)), tensor((M, 30)))
+    reason = Case(mod, rules).of("relax.matmul")
+    places = "argument 1 (x1), axis 1 and argument 2 (x2), axis 0"
+    assert reason.evidence["symbolic dimension m"] == places
+    assert f"refuses symbolic dimension m of {places}; with a number in its place" in reason.text
+    call = re.search(r"relax\.transform\.BindSymbolicVars\(.*?\)", reason.mend).group(0)
+    assert takes(eval(call, {"relax": relax, "number": 24})(mod), rules, "relax.matmul")
+
+
+def test_values_are_written_in_one_notation():
+    def check(context):
+        return list(context.annotated_expr["root"].attrs.padding) == [0, 0, 0, 0]
+
+    rules = [anything("my.c", "relax.nn.conv2d", 2, check)]
+    shapes = tensor((1, 4, 8, 8)), tensor((4, 4, 3, 3))
+    reason = Case(module(conv, *shapes), rules).of("relax.nn.conv2d")
+    assert "refuses padding [1, 1, 1, 1]; with [0, 0, 0, 0] it matches" in reason.text
+    assert "with padding=[0, 0, 0, 0]." in reason.mend
+    assert reason.evidence["attr padding"] == "[1, 1, 1, 1]"
+    mended = module(lambda e, x, w: e(op.nn.conv2d(x, w, padding=[0, 0, 0, 0])), *shapes)
+    assert takes(mended, rules, "relax.nn.conv2d")
+
+
+def test_the_condition_of_a_lambda_in_a_table_is_its_own():
+    rules = [
+        anything("t.log", "relax.log", 1, lambda c: c.matched_expr.ty.dtype == "float16"),
+        anything("t.exp", "relax.exp", 1, lambda c: c.matched_expr.ty.ndim == 5),
+    ]
+    reason = Case(module(lambda e, x: e(op.exp(x)), tensor((2,))), rules).of("relax.exp")
+    assert reason.evidence["refused at"] == "c.matched_expr.ty.ndim == 5"
+    assert takes(module(lambda e, x: e(op.exp(x)), tensor((1,) * 5)), rules, "relax.exp")
 
 
 def test_cublas_symbolic_reduction():
@@ -234,7 +369,7 @@ def known_shape(context):
         (lambda c: c.annotated_expr["root"].args[0].ty.dtype == "float16",
          [tensor((4, 4))], "dtype", [tensor((4, 4), "float16")]),
         (lambda c: int(c.annotated_expr["root"].ty.shape[-1]) % 8 == 0,
-         [tensor((4, 12))], "dimension 12", [tensor((4, 16))]),
+         [tensor((4, 12))], "argument 1 (x1), axis 1", [tensor((4, 16))]),
         (lambda c: c.annotated_expr["root"].ty.ndim == 3,
          [tensor((4, 5))], "rank of argument 1 (x1)", [tensor((1, 4, 5))]),
         (known_shape, [tensor(None, ndim=2)], "shape of argument 1 (x1)", [tensor((16, 16))]),

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
+
+import numpy as np
 import pytest
 from tvm import relax
 from tvm.relax.dpl import is_call_packed, is_const, is_op, is_tuple, wildcard
 
+import byocviz
 from byocviz.errors import ModuleError
+from byocviz.flow.relax.compat import Constant
 from byocviz.flow.relax.reasons import explain
 from byocviz.flow.relax.tag import Tagger
 
@@ -55,6 +60,18 @@ def test_no_rule():
     added = eval('("t.exp", is_op("relax.exp")(wildcard()))')
     assert takes(mod, [ADD, rule(*added)], "relax.exp")
     assert Case(mod, []).of("relax.exp").code == "no-rule"
+
+
+def test_the_rule_that_is_missing_can_be_added_as_it_says():
+    mod = module(lambda e, x: e(op.isnan(x)), X)
+    recording = byocviz.record(mod, "tensorrt", prune=False, progress=False)
+    (reason,) = recording.last.reasons.values()
+    assert reason.code == "no-rule"
+    call, _, gain = reason.mend.partition("run it: ")[2].partition("; `blockers()`")
+    names = {"byocviz": byocviz, "is_op": is_op, "wildcard": wildcard}
+    assert not byocviz.record(mod, eval(call, names), prune=False, progress=False).last.reasons
+    assert "--blockers" in gain
+    assert recording.blockers()
 
 
 def test_no_tensor():
@@ -313,6 +330,77 @@ def test_the_deepest_agreement_wins():
     case = Case(module(build, X, W), rules)
     assert case.of("relax.nn.conv2d").rule == "t.conv_bias_relu"
     assert case.of("relax.add").rule == "t.conv_bias_relu"
+
+
+def test_of_equals_the_rule_that_names_the_neighbours_wins():
+    near = conv_bias_relu()
+    matmul = is_op("relax.matmul")(wildcard(), wildcard())
+    far = rule("t.mm_add_relu", is_op("relax.nn.relu")(is_op("relax.add")(matmul, wildcard())))
+
+    def build(emit, x, w):
+        return emit(op.nn.relu(conv(emit, x, w)))
+
+    mod = module(build, X, W)
+    for rules in ([far, near], [near, far]):
+        assert Case(mod, rules).of("relax.nn.relu").rule == near.name
+    # The one before it in the table, where the neighbours do not tell.
+    mod = module(lambda e, x: e(op.nn.relu(e(op.exp(x)))), X)
+    for rules in ([far, near], [near, far]):
+        assert Case(mod, rules).of("relax.nn.relu").rule == rules[0].name
+
+
+def test_neighbours_that_use_it_count_as_well():
+    const_w = is_op("relax.nn.conv2d")(wildcard(), is_const())
+    pooled = rule("t.pooled", is_op("relax.nn.max_pool2d")(is_op("relax.nn.relu")(const_w)))
+    summed = rule("t.summed", is_op("relax.sum")(is_op("relax.exp")(const_w)))
+
+    def build(emit, x, w):
+        return emit(op.nn.max_pool2d(emit(op.exp(conv(emit, x, w)))))
+
+    mod = module(build, X, W)
+    # Both name one operator around the convolution; the exponential is the nearer one.
+    for rules in ([pooled, summed], [summed, pooled]):
+        assert Case(mod, rules).of("relax.nn.conv2d").rule == "t.summed"
+
+
+def test_relu_after_a_convolution_with_the_cutlass_table():
+    importlib.import_module("tvm.relax.backend.cuda.cutlass")
+
+    def build(bias):
+        def made(emit, x, w):
+            y = conv_nhwc(emit, x, w)
+            return emit(op.nn.relu(emit(op.add(y, const(32, dtype="float16"))) if bias else y))
+
+        return module(made, tensor((1, 8, 8, 16), "float16"), tensor((32, 3, 3, 16), "float16"))
+
+    def conv_nhwc(emit, x, w):
+        how = {"data_layout": "NHWC", "kernel_layout": "OHWI", "padding": 1}
+        return emit(op.nn.conv2d(x, w, **how))
+
+    rules = table("cutlass")
+    reason = Case(build(False), rules).of("relax.nn.relu")
+    assert reason.rule == "cutlass.conv2d_bias_relu"
+    assert takes(build(True), rules, "relax.nn.relu")
+
+
+def test_a_constant_that_is_wanted_has_one_mend():
+    """By the pattern's ``is_const`` or by a check: the same text, and both its ways do."""
+    pattern = is_op("relax.nn.conv2d")(wildcard(), is_const())
+    wants = anything(
+        "t.conv", "relax.nn.conv2d", 2,
+        lambda c: isinstance(c.annotated_expr["root"].args[1], Constant),
+    )  # fmt: skip
+    mod = module(conv, X, W)
+    for fusion in (rule("t.conv", pattern), wants):
+        backend = byocviz.Backend("t", [fusion])
+        (reason,) = byocviz.record(mod, backend, progress=False).last.reasons.values()
+        assert "record(params=...)" in reason.mend
+        assert "relax.transform.BindParams" in reason.mend
+        assert "so that it is a constant" in reason.mend
+        params = {"x1": np.ones((4, 4, 3, 3), "float32")}
+        assert not byocviz.record(mod, backend, params=params, progress=False).last.reasons
+        bound = relax.transform.BindParams("main", params)(mod)
+        assert takes(bound, [fusion], "relax.nn.conv2d")
 
 
 def test_lost_to_a_rule_before_it():

@@ -3,6 +3,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import numpy as np
+
 from byocviz.flow.relax.reasons.trace import Answer, short_path
 
 WORDS = {"allowed": ["NHWC", "NCHW"], "limit": 7}
@@ -78,6 +80,59 @@ def test_the_tracer_of_a_debugger_stays():
         assert sys.gettrace() is mine
     finally:
         sys.settrace(before)
+
+
+TABLE = [
+    ("one", lambda c: c == "first", "c == 'first'"),
+    ("two", lambda c: (c == 2 or
+                       c == 3), "c == 2 or c == 3"),
+]  # fmt: skip
+ONE_LINE = [lambda c: c == "a", lambda c: any((lambda d: d == "b")(e) for e in c)]
+
+
+def test_the_condition_of_a_lambda_is_its_own_expression():
+    for _, check, said in TABLE:
+        answer = Answer()
+        assert not answer.watch(check, "other")
+        assert answer.condition() == answer.line() == said
+
+
+def test_two_lambdas_of_one_line():
+    known = ["c == 'a'", "any(((lambda d: d == 'b')(e) for e in c))"]
+    for check, said in zip(ONE_LINE, known, strict=True):
+        answer = Answer()
+        assert not answer.watch(check, "other")
+        # Before Python 3.11 code has no columns: then nothing is said.
+        assert answer.condition() == (said if sys.version_info >= (3, 11) else "")
+
+
+def test_a_return_round_a_check_is_not_the_checks():
+    def table():
+        return [("x", lambda context: context == "never")]
+
+    def outer(context):
+        def inner(value):
+            if value == "never":
+                return True
+            return value == "else"
+
+        return inner(context)
+
+    for check, said in ((table()[0][1], "context == 'never'"), (outer, "inner(context)")):
+        answer = Answer()
+        assert not answer.watch(check, "other")
+        assert answer.condition() == said
+
+
+def test_answers_that_tvm_does_not_take():
+    for said in (None, "yes", 1.0, np.bool_(True), []):
+        answer = Answer()
+        assert not answer.watch(lambda context, said=said: said, "x")
+        assert "not a bool" in answer.error
+        assert answer.raised is None
+    answer = Answer()
+    assert answer.watch(lambda context: 1, "x")
+    assert not answer.error
 
 
 def test_what_is_no_python_function_has_no_place():
