@@ -15,6 +15,10 @@ class ByocvizError(Exception):
         super().__init__(f"{message}\n  {mend}" if mend else message)
 
 
+class ArgumentError(ByocvizError, TypeError):
+    """An argument of a kind that the function does not take."""
+
+
 class MissingPackage(ByocvizError, ImportError):
     """A package that an extra brings is not installed."""
 

@@ -40,6 +40,7 @@ def test_the_python_examples(
     monkeypatch.chdir(tmp_path)
     first, second, third = blocks("python")
     model = ssd.path()
+    monkeypatch.setattr("byocviz._show._has_display", lambda: False)
     exec(first.replace("model.onnx", str(model)).replace("model.byocviz", "m.byocviz"), scope)
     assert (tmp_path / "m.byocviz").exists()
     exec(second, scope)

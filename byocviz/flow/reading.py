@@ -15,16 +15,23 @@ Origin = int | None
 class Value:
     """What an expression stands for: a drawn node, and the calls that it comes from."""
 
-    __slots__ = ("fields", "node", "origin", "out")
+    __slots__ = ("expr", "fields", "node", "origin", "out")
 
     def __init__(
-        self, node: int, origin: Origin, out: int = 0, fields: list[Value] | None = None
+        self,
+        node: int,
+        origin: Origin,
+        out: int = 0,
+        fields: list[Value] | None = None,
+        expr: Any = None,
     ) -> None:
         self.node = node
         """-1 for a tuple that is not drawn: its fields are."""
         self.origin = origin
         self.out = out
         self.fields = fields
+        self.expr = expr
+        """The constant or variable of the IR, where one stands for it."""
 
     def leaves(self) -> Iterator[Value]:
         if self.fields is None:
@@ -70,6 +77,8 @@ class Reading:
         """The TVM call of each node of kind ``op`` or ``call``, in the order of the text."""
         self.tags: dict[int, int] = {}
         self.variables: dict[int, str] = {}
+        self.values: dict[int, list[Value]] = {}
+        """The arguments of each call."""
         self.inputs: dict[int, list[Origin]] = {}
         """Origins of the arguments of each call and If, flattened."""
         self.ifs: list[int] = []

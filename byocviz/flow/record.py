@@ -5,14 +5,14 @@ from __future__ import annotations
 import platform
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from byocviz import backends
 from byocviz.backends import Backend, Rule
-from byocviz.errors import ModuleError, missing
+from byocviz.errors import ArgumentError, ModuleError, missing
 from byocviz.progress import progress as show_progress
 from byocviz.recording import Recording
 from byocviz.recording.schema import BackendInfo, PrunePolicy, RuleInfo
@@ -28,7 +28,7 @@ def record(
     *,
     params: Mapping[str, Any] | None = None,
     entry: str = "main",
-    rules: Mapping[str, bool] | Iterable[str] | None = None,
+    rules: Mapping[str, bool] | Collection[str] | None = None,
     prepare: bool | Mapping[str, bool] = True,
     prune: bool | PrunePolicy = True,
     verify: bool = False,
@@ -67,6 +67,7 @@ def record(
     from byocviz.flow.relax.walk import Walk
     from byocviz.flow.relax.whatif import what_if
 
+    _arguments(rules, prepare, prune, title)
     if title is None:
         title = Path(mod).stem if isinstance(mod, (str, Path)) else ""
     module = _module(mod, tvm)
@@ -109,6 +110,47 @@ def record(
     recording._live = blockers
     recording.__dict__["modules"] = walk.modules
     return recording
+
+
+def _arguments(rules: Any, prepare: Any, prune: Any, title: Any) -> None:
+    """Refuse arguments of a kind that would silently mean something else."""
+    if isinstance(rules, Mapping):
+        fine = all(isinstance(n, str) and isinstance(on, bool) for n, on in rules.items())
+    else:
+        fine = rules is None or isinstance(rules, (str, list, tuple, set, frozenset))
+        fine = fine and all(isinstance(name, str) for name in rules or ())
+    if not fine:
+        raise ArgumentError(
+            f"rules is {rules!r}.",
+            'Give names with True or False, as rules={"nn.softmax": False}, or a list of the names '
+            "of those that are to be on.",
+        )
+    if not isinstance(prepare, bool) and not (
+        isinstance(prepare, Mapping)
+        and all(isinstance(n, str) and isinstance(on, bool) for n, on in prepare.items())
+    ):
+        raise ArgumentError(
+            f"prepare is {prepare!r}.",
+            'Give True, False, or names with True or False, as prepare={"clip": False}.',
+        )
+    if isinstance(prune, PrunePolicy):
+        figures = {"min_ops": prune.min_ops, "min_macs": prune.min_macs}
+        for name, figure in figures.items():
+            if not isinstance(figure, int) or isinstance(figure, bool) or not 0 <= figure < 2**63:
+                raise ArgumentError(
+                    f"PrunePolicy.{name} is {figure!r}.", "Give a whole number, 0 or more."
+                )
+        if not isinstance(prune.require_macs, bool):
+            raise ArgumentError(
+                f"PrunePolicy.require_macs is {prune.require_macs!r}.", "Give True or False."
+            )
+    elif not isinstance(prune, bool):
+        raise ArgumentError(
+            f"prune is {prune!r}.",
+            "Give True, False, or byocviz.PrunePolicy(require_macs=True, min_ops=3).",
+        )
+    if title is not None and not isinstance(title, str):
+        raise ArgumentError(f"title is {title!r}.", "Give a string.")
 
 
 def _module(mod: Any, tvm: Any) -> Any:

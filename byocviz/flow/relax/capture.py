@@ -15,7 +15,7 @@ from tvm import relax
 from byocviz.flow.identity import Ids
 from byocviz.flow.profile import operators_by_name, parameters, profile, total
 from byocviz.flow.reading import Reading, Site, Value
-from byocviz.flow.relax.compat import Constant, attribute, plain
+from byocviz.flow.relax.compat import attribute, is_tensor_constant, plain
 from byocviz.flow.relax.macs import tensor_bytes, type_text
 from byocviz.recording.schema import FunctionView, Operator, Place, Step, Subgraph, Tensor
 
@@ -99,7 +99,7 @@ def _print(name: str, function: Any, sheet: Sheet) -> str:
     if key is None:
         # show_meta would print weights, and crashes TVM 0.27.
         text = plain(function.script(show_meta=False))
-        text = _NAME.sub(rf"\1def {name}(", text, count=1)
+        text = _NAME.sub(lambda found: f"{found[1]}def {name}(", text, count=1)
         text = text[text.index("\n@") + 1 :] if "\n@" in text else text
         key = hashlib.sha256(text.encode()).hexdigest()[:16]
         sheet.texts[key] = text
@@ -197,19 +197,22 @@ def _origin(value: Value, reading: Reading, ids: Ids) -> int:
 
 def _inputs(reading: Reading, site: Site, ids: Ids) -> list[Tensor]:
     """The tensors that enter, each once: constants are the subgraph's own."""
-    tensors: dict[Any, Tensor] = {}
-    for argument, value in zip(site.call.args[:], site.arguments, strict=True):
-        if isinstance(argument, Constant):
-            continue
-        tensors.setdefault(
-            argument,
-            Tensor(
-                plain(getattr(argument, "name", "argument")),
-                type_text(argument.ty),
-                tensor_bytes(argument.ty),
-                _origin(value, reading, ids),
-            ),
-        )
+    tensors: dict[tuple[int, int, int], Tensor] = {}
+    for value in site.arguments:
+        for leaf in value.leaves():
+            if leaf.expr is None or is_tensor_constant(leaf.expr):
+                continue
+            for index, ty in enumerate(_flat(leaf.expr.ty)):
+                if isinstance(ty, relax.TensorType):
+                    tensors.setdefault(
+                        (leaf.node, leaf.out, index),
+                        Tensor(
+                            plain(leaf.expr.name),
+                            type_text(ty),
+                            tensor_bytes(ty),
+                            _origin(leaf, reading, ids),
+                        ),
+                    )
     return list(tensors.values())
 
 

@@ -8,7 +8,12 @@ import tvm
 from tvm import relax
 
 # 0.26 calls a tensor constant relax.Constant and its tensor .data; 0.27 ir.GenericConst, .value.
-Constant: type = getattr(relax, "Constant", None) or tvm.ir.GenericConst
+Constant: Any = getattr(relax, "Constant", None) or tvm.ir.GenericConst
+
+
+def is_tensor_constant(expr: Any) -> bool:
+    """Whether it is a constant tensor: 0.27 keeps a dtype written in a call as a constant too."""
+    return isinstance(expr, Constant) and isinstance(expr.ty, relax.TensorType)
 
 
 def tensor_of(constant: Any) -> Any:

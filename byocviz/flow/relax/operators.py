@@ -10,7 +10,7 @@ from tvm.ir import GlobalVar, Op
 
 from byocviz.flow.identity import Ids
 from byocviz.flow.reading import Reading
-from byocviz.flow.relax.compat import Constant, plain
+from byocviz.flow.relax.compat import is_tensor_constant, plain
 from byocviz.flow.relax.macs import macs, tensor_bytes, type_text
 from byocviz.flow.relax.reader import CALL_INTO
 from byocviz.recording.schema import Operator
@@ -56,8 +56,8 @@ def attributes(call: Any) -> dict[str, str]:
     for index, argument in enumerate(call.args[:]):
         if isinstance(argument, relax.ShapeExpr):
             found[f"argument {index}"] = clipped(argument).removeprefix("R.shape")
-        elif not isinstance(
-            argument, (relax.Var, Constant, relax.Tuple, GlobalVar, relax.ExternFunc)
+        elif not is_tensor_constant(argument) and not isinstance(
+            argument, (relax.Var, relax.Tuple, GlobalVar, relax.ExternFunc)
         ):
             found[f"argument {index}"] = clipped(argument)
     return found
@@ -78,7 +78,7 @@ class Operators:
     def describe(self, identity: int, reading: Reading, node: int) -> Operator:
         call = reading.calls[node]
         name = call_name(call)
-        arguments = self._tensors(name, call)
+        arguments = self._tensors(reading, node)
         read = self._parameters(arguments)
         if read:
             self.read[identity] = read
@@ -103,9 +103,9 @@ class Operators:
         """Write the arguments' types and parameters anew, where a rewrite changed what feeds."""
         self._types.clear()
         for reading in readings:
-            for node, call in reading.calls.items():
+            for node in reading.calls:
                 operator = ops[ids[reading.name, node]]
-                arguments = self._tensors(operator.name, call)
+                arguments = self._tensors(reading, node)
                 read = self._parameters(arguments)
                 if read:
                     self.read[operator.id] = read
@@ -115,24 +115,20 @@ class Operators:
                 operator.param_count = sum(n for _, n, _ in read)
                 operator.param_bytes = sum(size for _, _, size in read)
 
-    def _tensors(self, name: str, call: Any) -> list[Any]:
-        args = call.args[:]
-        if name in CALL_INTO:
-            inner = args[1]
-            args = inner.fields[:] if isinstance(inner, relax.Tuple) else [inner]
-        flat: list[Any] = []
-        for argument in args:
-            if isinstance(argument, relax.Tuple):
-                flat += argument.fields[:]
-            elif isinstance(argument, (relax.Var, Constant)):
-                flat.append(argument)
-        return flat
+    def _tensors(self, reading: Reading, node: int) -> list[Any]:
+        """The tensors among the arguments, those in tuples one by one."""
+        return [
+            leaf.expr
+            for value in reading.values[node]
+            for leaf in value.leaves()
+            if leaf.expr is not None
+        ]
 
     def _text(self, expr: Any) -> str:
         text = self._types.get(expr)
         if text is None:
             text = type_text(expr.ty)
-            if isinstance(expr, Constant):
+            if is_tensor_constant(expr):
                 text += " const"
             elif expr in self.weights:
                 text += " parameter"
@@ -147,7 +143,7 @@ class Operators:
     def _parameters(self, arguments: list[Any]) -> list[tuple[Any, int, int]]:
         found = []
         for argument in arguments:
-            if not (isinstance(argument, Constant) or argument in self.weights):
+            if not (is_tensor_constant(argument) or argument in self.weights):
                 continue
             count = elements(argument.ty)
             if count is not None:

@@ -8,17 +8,29 @@ that an operator has one node a call even where equal subgraphs share one functi
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import tvm
 from tvm import relax
 from tvm.ir import GlobalVar, Op
 
+from byocviz.errors import ModuleError
 from byocviz.flow.reading import Origin, Reading, Site, Value
-from byocviz.flow.relax.compat import Constant, attribute, plain, tensor_of
+from byocviz.flow.relax.compat import (
+    Constant,
+    attribute,
+    is_tensor_constant,
+    plain,
+    tensor_of,
+)
 from byocviz.flow.relax.macs import type_text
 from byocviz.flow.relax.tag import tag_of
 from byocviz.recording.schema import Edge, Node
+
+MOST_INLINED = 200_000
+"""More calls of composite and external functions than this are refused: a module in which each
+function calls the one before twice would unfold without end."""
 
 CALL_INTO = {"relax.call_tir", "relax.call_tir_inplace", "relax.call_dps_packed"}
 
@@ -66,6 +78,7 @@ class _Reader:
         self.env: dict[Any, Value] = {}
         self.locals: dict[Any, Any] = {}
         self.constants: dict[tuple[int, Any], int] = {}
+        self.inlined = 0
 
     # -- one function
 
@@ -77,13 +90,15 @@ class _Reader:
         self.home = name
         self.rule = ""
         self.site = -1
+        # What an external function calls is part of it, an external function too.
+        self.within = bool(attribute(self.functions[name], "Codegen"))
         self.block = 0
         self.block_count = 0
         self.constants.clear()
         function = self.functions[name]
         self.drawn.add(name)
         for param in function.params:
-            self.env[param] = Value(self._node("param", param.name, type_text(param.ty)), None)
+            self._param(param)
         result = self._body(function.body)
         out = self._node("output", "result")
         self._feed(result, out)
@@ -94,6 +109,10 @@ class _Reader:
         # TVM's strings are a subclass of str, which a file of plain data does not take.
         self.nodes.append(Node(kind, plain(label), [], self.parent, type_, plain(callee)))
         return len(self.nodes) - 1
+
+    def _param(self, param: Any) -> None:
+        node = self._node("param", param.name, type_text(param.ty))
+        self.env[param] = Value(node, None, expr=param)
 
     def _feed(self, value: Value, node: int, slot: int = 0) -> int:
         """Draw the edges of one argument; returns the next free slot."""
@@ -119,6 +138,8 @@ class _Reader:
                     value = self._cast(binding)
                 else:
                     value = self._value(binding.value, var)
+                if value.expr is None and value.fields is None:
+                    value.expr = var
                 self.env[var] = value
         result = self._value(expr.body, "")
         self.block = outer
@@ -133,7 +154,9 @@ class _Reader:
         if issubclass(kind, relax.Call):
             return self._call(expr, var)
         if issubclass(kind, Constant):
-            return Value(self._constant(expr), None)
+            if not is_tensor_constant(expr):
+                return Value(-1, None, 0, [])
+            return Value(self._constant(expr), None, expr=expr)
         if issubclass(kind, relax.Tuple):
             fields = [self._value(field, "") for field in expr.fields[:]]
             if var == "" or self.rule or self.site >= 0:
@@ -167,7 +190,8 @@ class _Reader:
             type_ = type_text(expr.ty)
             label = "const"
             if type_.endswith("[]"):
-                label = str(tensor_of(expr).numpy().item())
+                with contextlib.suppress(ValueError):  # a vector type has no one value
+                    label = str(tensor_of(expr).numpy().item())
             node = self.constants[key] = self._node("const", label, type_)
         return int(node)
 
@@ -220,7 +244,7 @@ class _Reader:
         if var != "":
             self.env[var] = Value(box, None)
         for param in function.params:
-            self.env[param] = Value(self._node("param", param.name, type_text(param.ty)), None)
+            self._param(param)
         result = self._body(function.body)
         self._feed(result, self._node("output", "result"))
         self.parent = outer
@@ -246,7 +270,8 @@ class _Reader:
             name = plain(op.name_hint)
             if name in self.boxed:
                 function = self.functions[name]
-                if not (self.outlined and attribute(function, "Codegen")):
+                outside = self.outlined and not self.within
+                if not (outside and attribute(function, "Codegen")):
                     return self._inline(function, call, name)
                 value = self._operator(call, var, "call", call.args[:], name)
                 self._outlined_site(call, name, function, value)
@@ -281,6 +306,7 @@ class _Reader:
         r.tags[node] = tag_of(call)
         r.variables[node] = label
         r.inputs[node] = inputs
+        r.values[node] = values
         r.homes[node] = self.home
         r.blocks[node] = self.block
         if self.rule:
@@ -297,7 +323,15 @@ class _Reader:
         outer = self.parent, self.home, self.rule, self.site
         self.drawn.add(name)
         self.home = name
-        if codegen:
+        self.inlined += 1
+        if self.inlined > MOST_INLINED:
+            raise ModuleError(
+                f"The module calls composite and external functions {MOST_INLINED} times and more, "
+                "counted as they unfold: each calls the one before several times, or itself.",
+                "Inline such functions, or take their attributes Composite and Codegen away, "
+                "before recording.",
+            )
+        if codegen and self.site < 0 and not self.within:
             self.parent = self._node("region", name, "", name)
             site = Site(name, plain(codegen), outer[1], self.parent, call)
             site.arguments = arguments
@@ -310,7 +344,7 @@ class _Reader:
         for param, value in zip(function.params[:], arguments, strict=True):
             self.env[param] = value
         result = self._body(function.body)
-        if codegen:
+        if self.site >= 0 and outer[3] < 0:
             self.r.sites[self.site].result = result
         self.parent, self.home, self.rule, self.site = outer
         if result.fields is not None:

@@ -17,12 +17,12 @@ from byocviz.errors import ByocvizError, ModuleError
 from byocviz.flow.identity import Ids, Wiring, by_tag, lineage, resolve
 from byocviz.flow.reading import Reading
 from byocviz.flow.relax.capture import Sheet, capture
-from byocviz.flow.relax.compat import Constant, attribute, plain, tensor_of
+from byocviz.flow.relax.compat import attribute, is_tensor_constant, plain, tensor_of
 from byocviz.flow.relax.operators import Operators, call_name
 from byocviz.flow.relax.reader import read_module
 from byocviz.flow.relax.reasons import Refusals, explain
 from byocviz.flow.relax.steps import WALK, State
-from byocviz.flow.relax.steps.prune import verdict
+from byocviz.flow.relax.steps.prune import pruned
 from byocviz.flow.relax.tag import Tagger
 from byocviz.flow.separation import separations
 from byocviz.recording import Recording
@@ -156,6 +156,8 @@ class Walk:
         if flaw := _flaw(self.given):
             raise ModuleError(f"The module is not well formed: {flaw}", WELL_FORMED)
         state = self.state
+        # First each nested call gets a variable of its own, as the passes would give it one.
+        state.module = relax.transform.Normalize()(state.module)
         state.module = self.tagger.tag(state.module, entry=self.entry, anew=True)
         self.operators = Operators(
             state.module, _weights(state.module, self.entry), self.tagger.sources
@@ -287,7 +289,7 @@ class Walk:
     def _pruned(self, step: Step, left: set[int]) -> None:
         assert self.state.policy is not None
         for subgraph in self._merged.subgraphs:
-            cause = verdict(subgraph, self.state.policy)
+            cause = pruned(subgraph, self.state.policy, self.state.backend.name)
             if not cause:
                 continue
             for identity in subgraph.op_ids:
@@ -346,7 +348,7 @@ def _weights(module: tvm.IRModule, entry: str) -> set[Any]:
     """Parameters of the entry after the inputs that its attribute ``num_input`` counts."""
     function = module[entry]
     count = attribute(function, "num_input")
-    return set() if count is None else set(list(function.params)[int(count) :])
+    return set(function.params[int(count) :]) if isinstance(count, int) else set()
 
 
 def _digest(module: tvm.IRModule) -> Weights:
@@ -355,7 +357,7 @@ def _digest(module: tvm.IRModule) -> Weights:
     seen: set[Any] = set()
 
     def visit(expr: Any) -> None:
-        if isinstance(expr, Constant) and expr not in seen:
+        if is_tensor_constant(expr) and expr not in seen:
             seen.add(expr)
             array = tensor_of(expr).numpy()
             digest.update(f"{array.dtype}{array.shape}".encode())

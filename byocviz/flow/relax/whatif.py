@@ -15,7 +15,7 @@ from byocviz.flow.relax.capture import Sheet, capture
 from byocviz.flow.relax.passes.merge import merge
 from byocviz.flow.relax.passes.prune import prune
 from byocviz.flow.relax.reader import read_module
-from byocviz.flow.relax.steps.prune import verdict
+from byocviz.flow.relax.steps.prune import to_prune
 from byocviz.flow.relax.walk import Tell, Walk
 from byocviz.recording import Recording
 from byocviz.recording.schema import Blocker, Profile, Step
@@ -92,8 +92,8 @@ def _partition(walk: Walk, rule: Any) -> Profile:
     module, _ = merge(module)
     step = _drawn(walk, module)
     if state.policy is not None:
-        policy = state.policy
-        module = prune(module, {s.function for s in step.subgraphs if verdict(s, policy)})
+        going = to_prune(module, step.subgraphs, state.policy, state.backend.name)
+        module = prune(module, going)
         step = _drawn(walk, module)
     return step.profile
 

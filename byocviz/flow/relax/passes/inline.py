@@ -71,7 +71,7 @@ def _match_symbols(param: Any, argument: Any, symbols: dict[Any, Any]) -> None:
 
 
 class Inliner:
-    """Flattens calls of functions into the dataflow block that holds the calls."""
+    """Flattens calls of functions into the block that holds the calls."""
 
     def __init__(self, functions: Mapping[Any, Any]) -> None:
         self.functions = functions
@@ -80,6 +80,8 @@ class Inliner:
     def block(self, block: Any) -> Any:
         """The block with the calls replaced; itself where it holds none."""
         self.env: dict[Any, Any] = {}
+        dataflow = isinstance(block, relax.DataflowBlock)
+        self.variable = relax.DataflowVar if dataflow else relax.Var
         bindings: list[Any] = []
         changed = False
         for binding in block.bindings[:]:
@@ -118,7 +120,7 @@ class Inliner:
                     inner = [substitute(a, self.env) for a in value.args[:]]
                     self.env[binding.var] = self._body(callee, inner, bindings)
                     continue
-                var = relax.DataflowVar(binding.var.name, binding.var.ty)
+                var = self.variable(binding.var.name, binding.var.ty)
                 bindings.append(rebind(binding, substitute(value, self.env), var))
                 self.env[binding.var] = var
         return substitute(seq.body, self.env)

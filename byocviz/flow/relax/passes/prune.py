@@ -8,8 +8,19 @@ from typing import Any
 import tvm
 from tvm import relax
 
+from byocviz.flow.relax.compat import attribute
 from byocviz.flow.relax.passes.inline import Inliner
 from byocviz.flow.relax.surgery import map_blocks
+
+
+def is_straight(function: Any) -> bool:
+    """Whether it can be put back: its body holds no branch and no function but composite ones."""
+    return all(
+        not isinstance(binding.value, relax.If)
+        and (not isinstance(binding.value, relax.Function) or attribute(binding.value, "Composite"))
+        for block in function.body.blocks[:]
+        for binding in block.bindings[:]
+    )
 
 
 def prune(module: tvm.IRModule, names: Iterable[str]) -> tvm.IRModule:
@@ -27,7 +38,7 @@ def prune(module: tvm.IRModule, names: Iterable[str]) -> tvm.IRModule:
     inliner = Inliner(going)
 
     def put_back(block: Any) -> list[Any]:
-        return [inliner.block(block) if isinstance(block, relax.DataflowBlock) else block]
+        return [inliner.block(block)]
 
     kept = {
         var: map_blocks(function, put_back) if isinstance(function, relax.Function) else function

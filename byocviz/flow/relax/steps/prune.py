@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from byocviz.flow.relax.passes.prune import prune
+from collections.abc import Iterable
+
+import tvm
+
+from byocviz.flow.relax.compat import plain
+from byocviz.flow.relax.passes.prune import is_straight, prune
 from byocviz.flow.relax.steps.state import Outcome, State
 from byocviz.recording.schema import PrunePolicy, Subgraph
 
@@ -24,11 +29,30 @@ def verdict(subgraph: Subgraph, policy: PrunePolicy) -> str:
     return ""
 
 
+def pruned(subgraph: Subgraph, policy: PrunePolicy, backend: str) -> str:
+    """`verdict`, for the backend whose policy it is: another's subgraphs are not its to judge."""
+    return verdict(subgraph, policy) if subgraph.backend == backend else ""
+
+
+def to_prune(
+    module: tvm.IRModule, subgraphs: Iterable[Subgraph], policy: PrunePolicy, backend: str
+) -> list[str]:
+    """Names of the external functions that go back, sorted; one with a branch inside stays."""
+    functions = {plain(var.name_hint): function for var, function in module.functions.items()}
+    return sorted(
+        {
+            s.function
+            for s in subgraphs
+            if pruned(s, policy, backend) and is_straight(functions[s.function])
+        }
+    )
+
+
 def run(state: State) -> Outcome:
     policy = state.policy
     if policy is None:
         return Outcome(state.module, "# switched off", "byocviz", "Switched off.", outlined=True)
-    going = sorted({s.function for s in state.subgraphs if verdict(s, policy)})
+    going = to_prune(state.module, state.subgraphs, policy, state.backend.name)
     with state.in_tvm():
         module = prune(state.module, going)
     named = ", ".join(

@@ -1,0 +1,322 @@
+/** One drawing: nodes that move from scene to scene, pan and zoom, marks, and a minimap. */
+import type { Item } from "../graph/tree";
+import { Camera } from "./camera";
+import { drawMinimap } from "./minimap";
+import { drawBox, drawNode, hint } from "./nodes";
+import type { Scene } from "./scene";
+import { paintClass } from "./scene";
+import { el, label, printable } from "./svg";
+
+export interface PaneEvents {
+  hover(item: Item | null): void;
+  select(item: Item | null): void;
+  toggle(item: Item): void;
+  moved(): void;
+}
+
+interface Drawn { g: SVGGElement; item: Item; sign: string; x: number; y: number }
+
+/** Above this, nodes are put in place without moving there. */
+const MOVING = 500;
+
+export class Pane {
+  readonly svg: SVGSVGElement;
+  readonly camera: Camera;
+  scene: Scene | null = null;
+  private root: SVGGElement;
+  private boxLayer: SVGGElement;
+  private edgeLayer: SVGGElement;
+  private headLayer: SVGGElement;
+  private nodeLayer: SVGGElement;
+  private nodes = new Map<string, Drawn>();
+  private boxes = new Map<string, Drawn>();
+  private itemOf = new WeakMap<Element, Item>();
+  private hintOf = new WeakMap<Element, () => string>();
+  private mapFrame = 0;
+  private hovered: Item | null = null;
+  private lit = new Map<string, Set<Element>>();
+  private edgesOf = new Map<Item, SVGGElement[]>();
+
+  constructor(readonly host: HTMLElement, private minimap: HTMLCanvasElement, private events: PaneEvents) {
+    this.svg = el("svg", { class: "graph", role: "img" });
+    host.prepend(this.svg);
+    this.root = el("g", { class: "root" }, this.svg);
+    this.boxLayer = el("g", {}, this.root);
+    this.edgeLayer = el("g", { class: "edges" }, this.root);
+    this.headLayer = el("g", {}, this.root);
+    this.nodeLayer = el("g", {}, this.root);
+    this.camera = new Camera(host, (t) => {
+      this.root.style.transform = `translate(${t.x}px,${t.y}px) scale(${t.k})`;
+      this.svg.classList.toggle("far", t.k < 0.5);
+      this.svg.classList.toggle("tiny", t.k < 0.26);
+      this.drawMap();
+      events.moved();
+    });
+    this.listen();
+  }
+
+  private listen(): void {
+    const at = (event: Event): Item | null => {
+      const target = event.target as Element | null;
+      const g = target?.closest?.(".node,.boxtop");
+      return g ? this.itemOf.get(g) ?? null : null;
+    };
+    this.svg.addEventListener("pointerover", (event) => {
+      const holder = (event.target as Element).closest(".node,.edge");
+      const hint = holder && this.hintOf.get(holder);
+      if (holder && hint && !holder.querySelector("title")) {
+        el("title", {}, holder).textContent = printable(hint());
+      }
+      const item = at(event);
+      if (item === this.hovered) return;
+      this.hovered = item;
+      this.events.hover(item);
+    });
+    this.svg.addEventListener("pointerleave", () => {
+      this.hovered = null;
+      this.events.hover(null);
+    });
+    this.svg.addEventListener("click", (event) => {
+      if (this.camera.dragged) return;
+      const item = at(event);
+      const target = event.target as Element;
+      if (item && target.closest(".toggle,.head")) this.events.toggle(item);
+      else this.events.select(item);
+    });
+    this.svg.addEventListener("dblclick", (event) => {
+      const item = at(event);
+      if (item && !(event.target as Element).closest(".toggle,.head")) this.events.toggle(item);
+    });
+    const jump = (event: PointerEvent) => {
+      if (!this.scene || !(event.buttons & 1)) return;
+      const box = this.minimap.getBoundingClientRect();
+      const scale = Number(this.minimap.dataset.scale) || 1;
+      this.camera.centre((event.clientX - box.left) / scale, (event.clientY - box.top) / scale);
+    };
+    this.minimap.addEventListener("pointerdown", (event) => {
+      this.minimap.setPointerCapture(event.pointerId);
+      jump(event);
+    });
+    this.minimap.addEventListener("pointermove", jump);
+  }
+
+  clear(): void {
+    this.scene = null;
+    for (const layer of [this.boxLayer, this.edgeLayer, this.headLayer, this.nodeLayer]) layer.replaceChildren();
+    this.nodes.clear();
+    this.boxes.clear();
+    this.drawMap();
+  }
+
+  /** Draws a scene; what was there before moves to its new place, by operator. */
+  show(scene: Scene, animate: boolean): void {
+    const old = this.scene;
+    const anchor = old ? this.anchor(old, scene) : null;
+    const oldPlaces = old ? this.seats(old) : null;
+    const move = animate && scene.view.nodes.length + this.nodes.size < MOVING;
+    this.scene = scene;
+    this.svg.setAttribute("aria-label", `${scene.view.nodes.length} nodes, ${scene.view.edges.length} edges`);
+    this.svg.classList.remove("moving");
+    // What is out of sight is put in place: each moving element is a layer of its own to the browser.
+    const [left, top0, wide, high] = this.camera.seen();
+    const seen = (x: number, y: number) =>
+      x > left - 200 && x < left + wide + 200 && y > top0 - 150 && y < top0 + high + 150;
+    const moves: { drawn: Drawn; x: number; y: number }[] = [];
+    const nodes = new Map<string, Drawn>();
+    const order = document.createDocumentFragment();
+    scene.view.nodes.forEach((item, i) => {
+      const at = scene.layout.nodes[i];
+      if (!at) return;
+      const d = scene.words.get(item)!;
+      const mark = scene.marks.get(item);
+      const sign = `${item.kind}|${paintClass(item, d, scene)}|${d.title}|${d.sub}|${d.chip}|${d.fold}|${d.share}|${d.composite}|${d.reasons}|${at[2]}x${at[3]}|${mark ? `${mark.change}${mark.count}` : ""}`;
+      const key = nodes.has(item.key) ? `${item.key}~${i}` : item.key;
+      const had = this.nodes.get(key);
+      let drawn: Drawn;
+      const from = had ?? (oldPlaces && item.ops.length ? oldPlaces.get(item.ops[0]) : undefined);
+      if (had && had.sign === sign) {
+        drawn = had;
+        this.nodes.delete(key);
+      } else {
+        drawn = { g: drawNode(item, d, mark, at[2], at[3], scene), item, sign, x: at[0], y: at[1] };
+        if (!from && move && old && seen(at[0], at[1])) drawn.g.classList.add("new");
+        order.appendChild(drawn.g);
+      }
+      const far = from && (Math.abs(from.x - at[0]) > 1 || Math.abs(from.y - at[1]) > 1);
+      if (from && far && move && (seen(at[0], at[1]) || seen(from.x, from.y))) {
+        moves.push({ drawn, x: from.x, y: from.y });
+      }
+      drawn.item = item;
+      drawn.x = at[0];
+      drawn.y = at[1];
+      this.itemOf.set(drawn.g, item);
+      this.hintOf.set(drawn.g, () => hint(item, d, mark));
+      nodes.set(key, drawn);
+    });
+    for (const gone of this.nodes.values()) gone.g.remove();
+    this.nodes = nodes;
+    this.nodeLayer.appendChild(order);
+    this.drawBoxes(scene);
+    this.drawEdges(scene);
+    if (move && old) {
+      for (const layer of [this.boxLayer, this.edgeLayer, this.headLayer]) {
+        layer.animate([{ opacity: 0 }, { opacity: 0, offset: 0.4 }, { opacity: 1 }], 420);
+      }
+    }
+    this.lit.clear();
+    this.hovered = null;
+    for (const drawn of nodes.values()) drawn.g.style.transform = `translate(${drawn.x}px,${drawn.y}px)`;
+    // By script, as a CSS transition would need the page laid out in between.
+    for (const { drawn, x, y } of moves) {
+      drawn.g.animate(
+        [{ transform: `translate(${x}px,${y}px)` }, { transform: `translate(${drawn.x}px,${drawn.y}px)` }],
+        { duration: 380, easing: "cubic-bezier(.3,0,.1,1)" },
+      );
+    }
+    this.svg.classList.toggle("moving", moves.length > 0);
+    const top = scene.layout.nodes.reduce((best, at) => (at && (!best || at[1] < best[1]) ? at : best), null);
+    this.camera.setContent(scene.layout.width, scene.layout.height, top?.[0] ?? 0);
+    if (!old) this.camera.home = true;
+    if (this.camera.home) this.camera.goHome(move && !!old);
+    else if (anchor) this.camera.keep(anchor.from, anchor.to, move);
+    this.drawMap();
+  }
+
+  private drawBoxes(scene: Scene): void {
+    this.boxLayer.replaceChildren();
+    this.headLayer.replaceChildren();
+    this.boxes.clear();
+    scene.view.boxes.forEach((item, j) => {
+      const at = scene.layout.boxes[j];
+      if (!at) return;
+      const { g, top } = drawBox(item, { ...scene.words.get(item)!, fold: "open" }, scene.marks.get(item), at[2], at[3], scene);
+      for (const [part, layer] of [[g, this.boxLayer], [top, this.headLayer]] as const) {
+        part.style.transform = `translate(${at[0]}px,${at[1]}px)`;
+        layer.appendChild(part);
+        this.itemOf.set(part, item);
+      }
+      this.boxes.set(item.key, { g, item, sign: "", x: at[0], y: at[1] });
+    });
+  }
+
+  private drawEdges(scene: Scene): void {
+    this.edgeLayer.replaceChildren();
+    this.edgesOf.clear();
+    const byEnds = new Map<number, Scene["view"]["edges"][number]>();
+    const number = new Map(scene.view.nodes.map((one, i) => [one, i]));
+    const many = scene.view.nodes.length;
+    for (const e of scene.view.edges) byEnds.set(number.get(e.src)! * many + number.get(e.dst)!, e);
+    for (const line of scene.layout.edges) {
+      const e = byEnds.get(line.src * many + line.dst);
+      if (!e) continue;
+      const g = el("g", { class: `edge${e.count > 1 ? " many" : ""}${this.boundary(scene, e.src, e.dst) ? " cross" : ""}` });
+      el("path", { class: "line", d: line.path, "stroke-width": e.count > 1 ? 1.9 : undefined }, g);
+      const [x, y, angle] = line.tip;
+      el("path", { class: "tip", d: "M0 0L-6.5 -3.2L-6.5 3.2Z", transform: `translate(${x} ${y}) rotate(${((angle * 180) / Math.PI).toFixed(1)})` }, g);
+      if (e.dst.kind === "if" && e.exact) {
+        label(["condition", "then", "else"][e.slot] ?? "", { class: "edge-label", x: x + 6, y: y - 7 }, g);
+      }
+      this.hintOf.set(g, () => scene.edgeType(e));
+      this.edgeLayer.appendChild(g);
+      for (const end of [e.src, e.dst]) {
+        const list = this.edgesOf.get(end);
+        if (list) list.push(g);
+        else this.edgesOf.set(end, [g]);
+      }
+    }
+  }
+
+  /** Whether a value crosses between TVM and a backend, or two subgraphs. */
+  private boundary(scene: Scene, a: Item, b: Item): boolean {
+    const x = scene.words.get(a);
+    const y = scene.words.get(b);
+    if (!x || !y) return false;
+    const flows = (one: Item) => one.kind === "param" || one.kind === "output";
+    if (x.on === "" || y.on === "") return (x.inRegion && flows(b)) || (y.inRegion && flows(a));
+    return x.inRegion !== y.inRegion || (x.subgraph !== y.subgraph && x.on !== "tvm" && !x.mixed && !y.mixed && x.subgraph >= 0 && y.subgraph >= 0);
+  }
+
+  private seats(scene: Scene): Map<number, { x: number; y: number }> {
+    const number = new Map(scene.view.nodes.map((one, i) => [one, i]));
+    const places = new Map<number, { x: number; y: number }>();
+    for (const [op, item] of scene.view.seat) {
+      const at = scene.layout.nodes[number.get(item) ?? -1];
+      if (at) places.set(op, { x: at[0], y: at[1] });
+    }
+    return places;
+  }
+
+  /** A point of both drawings that should not move on the screen: the one nearest its middle. */
+  private anchor(old: Scene, next: Scene): { from: [number, number]; to: [number, number] } | null {
+    const [cx, cy] = this.camera.middle();
+    const after = this.seats(next);
+    let best: { from: [number, number]; to: [number, number] } | null = null;
+    let least = Infinity;
+    old.view.nodes.forEach((item, i) => {
+      const at = old.layout.nodes[i];
+      const to = item.ops.length ? after.get(item.ops[0]) : undefined;
+      if (!at || !to) return;
+      const distance = Math.hypot(at[0] - cx, at[1] - cy);
+      if (distance < least) {
+        least = distance;
+        best = { from: [at[0], at[1]], to: [to.x, to.y] };
+      }
+    });
+    return best;
+  }
+
+  /** The items that show some operators now. */
+  holders(ops: Iterable<number>): Set<Item> {
+    const found = new Set<Item>();
+    for (const id of ops) {
+      const item = this.scene?.view.seat.get(id);
+      if (item) found.add(item);
+    }
+    return found;
+  }
+
+  element(item: Item): SVGGElement | undefined {
+    const drawn = this.nodes.get(item.key) ?? this.boxes.get(item.key);
+    return drawn?.item === item ? drawn.g : [...this.nodes.values()].find((one) => one.item === item)?.g;
+  }
+
+  /** Gives a class to some items and takes it from all others. */
+  mark(name: string, items: Iterable<Item>): void {
+    const now = new Set<Element>();
+    for (const item of items) {
+      const g = this.element(item);
+      if (g) now.add(g);
+      if (name === "sel" || name === "hov") for (const line of this.edgesOf.get(item) ?? []) now.add(line);
+    }
+    for (const g of this.lit.get(name) ?? []) if (!now.has(g)) g.classList.remove(name);
+    for (const g of now) g.classList.add(name);
+    this.lit.set(name, now);
+  }
+
+  /** Everything but these is faded; null for none. */
+  only(items: Set<Item> | null): void {
+    this.svg.classList.toggle("some", items !== null);
+    this.mark("kept", items ?? []);
+  }
+
+  at(item: Item): [number, number, number, number] | null {
+    const scene = this.scene;
+    if (!scene) return null;
+    const i = scene.view.nodes.indexOf(item);
+    if (i >= 0) return scene.layout.nodes[i];
+    const j = scene.view.boxes.indexOf(item);
+    const box = j >= 0 ? scene.layout.boxes[j] : null;
+    return box ? [box[0] + box[2] / 2, box[1] + box[3] / 2, box[2], box[3]] : null;
+  }
+
+  reveal(item: Item, force = false): void {
+    const at = this.at(item);
+    if (at) this.camera.reveal(at[0], at[1], force);
+  }
+
+  /** With the next frame, however often it is asked for until then. */
+  drawMap(): void {
+    cancelAnimationFrame(this.mapFrame);
+    this.mapFrame = requestAnimationFrame(() => drawMinimap(this.minimap, this.scene, this.camera));
+  }
+}
