@@ -18,6 +18,8 @@ class Demo:
 
     recording: Recording
     path: Path
+    page: Path
+    """The recording as one HTML page."""
     figures: dict[str, Any] = field(default_factory=dict)
 
     def text(self) -> str:
@@ -39,8 +41,9 @@ class Demo:
 
 
 def demo(output: Path, *, verify: bool = False) -> Demo:
-    """Record the bundled SSD with TensorRT's table and save the recording to ``output``.
+    """Record the bundled SSD with TensorRT's table; save the recording and a page of it.
 
+    The page lies beside ``output``, with the suffix ``.html``.
     Nothing runs on TensorRT here: this shows where each operator would run.
     """
     from byocviz.flow.record import record
@@ -53,6 +56,7 @@ def demo(output: Path, *, verify: bool = False) -> Demo:
     if recording.failed is None:
         recording.blockers()  # they go into the file: it is read where no TVM is
     path = recording.save(output)
+    page = recording.to_html(path.with_suffix(".html"))
     last = recording.last
     figures = {
         "operators_imported": recording.step("import").profile.total,
@@ -64,7 +68,7 @@ def demo(output: Path, *, verify: bool = False) -> Demo:
         "operators_on_tvm": _on_tvm(recording, last),
         "kept_apart_by": [numbered(last, s.text) for s in last.separations],
     }
-    return Demo(recording, path, figures)
+    return Demo(recording, path, page, figures)
 
 
 def _on_tvm(recording: Recording, step: Step) -> dict[str, int]:

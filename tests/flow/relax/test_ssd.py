@@ -113,6 +113,7 @@ def test_the_demos_figures_come_from_its_recordings(tmp_path: Path) -> None:
     assert figures["operators_on_tvm"] == {NMS: 1}
     assert figures["subgraphs"] == 1 or figures["kept_apart_by"]
     assert found.path.exists()
+    assert 500_000 < found.page.stat().st_size < 1_500_000
     assert "705 operators at import" in found.text()
 
 
