@@ -1,0 +1,1 @@
+"""Builds a partitioned module and runs it: subgraphs to ONNX, ONNX to a runtime's engines."""

@@ -1,0 +1,1 @@
+"""The converters, grouped by the kind of operator. Each file registers its own."""
