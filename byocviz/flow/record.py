@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import sys
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,7 +32,7 @@ def record(
     prepare: bool | Mapping[str, bool] = True,
     prune: bool | PrunePolicy = True,
     verify: bool = False,
-    inputs: Mapping[str, Any] | None = None,
+    inputs: Mapping[str, Any] | Sequence[Any] | None = None,
     title: str | None = None,
     progress: bool | None = None,
 ) -> Recording:
@@ -48,8 +48,11 @@ def record(
     stands in its place.
 
     ``verify`` compiles each step's module for the CPU and runs all on the same ``inputs`` (by
-    parameter name; where none are given, seeded ones); the largest absolute difference to the
-    imported module becomes `Step.max_difference`. ``progress`` shows on stderr what goes on, once
+    parameter name or in order; where none are given, seeded ones, and with all seeded boolean
+    scalars once True and once False); the largest absolute difference to the imported module
+    becomes `Step.max_difference`. What cannot be compiled or run is said in `Step.verify_error`.
+    It runs in this process: a module that crashes natively, as an integer division by zero does,
+    takes the process with it. ``progress`` shows on stderr what goes on, once
     it takes longer than a second; False: nothing is shown.
 
     A step that raises inside TVM is recorded with its error; the steps before it stay.

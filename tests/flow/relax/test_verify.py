@@ -37,6 +37,23 @@ def module(functions: str) -> tvm.IRModule:
     return tvm.script.from_source(source, extra_vars={"I": I, "R": R, "T": T})
 
 
+def tensor(*shape: Any, dtype: str = "float32") -> relax.TensorType:
+    return relax.TensorType(shape, dtype)
+
+
+def build(params: list[tuple[str, Any]], body: Any) -> tvm.IRModule:
+    """A module whose ``main`` takes ``params``, by name and type, and returns what body emits."""
+    builder = relax.BlockBuilder()
+    variables = [relax.Var(name, ty) for name, ty in params]
+    with builder.function("main", variables):
+        builder.emit_func_output(body(builder, *variables))
+    return builder.get()
+
+
+def first(builder: relax.BlockBuilder, x: Any, *others: Any) -> Any:
+    return x
+
+
 CONV = """
     @R.function
     def main(x: R.Tensor(("n", 3, 8, 8), "float32"), w: R.Tensor((4, 3, 3, 3), "float32")):
@@ -206,7 +223,7 @@ def test_inputs_of_every_type() -> None:
     assert v["y"].shape == (m, 2 * n)
     assert v["y"].dtype == "float16"
     assert v["i"].shape == (n,)
-    assert set(np.unique(v["i"])) <= {0, 1, 2}
+    assert set(np.unique(v["i"])) <= {1, 2}
     assert set(np.unique(v["b"])) == {False, True}
     assert v["s"] == (n, 3)
     assert v["p"][0].dtype == "int8"
@@ -238,6 +255,12 @@ def test_a_variance_is_positive_and_a_weight_is_scaled() -> None:
         (lambda v: {**v, "z": v["x"]}, "'z' is no parameter"),
         (lambda v: [v["x"]], "takes 2 inputs; 1 were given"),
         (lambda v: {**v, "x": v["x"].astype("float64")}, "dtype float64"),
+        (lambda v: v["x"], "are a ndarray; they must be a dictionary, or a list"),
+        (lambda v: tvm.runtime.tensor(v["x"]), "they must be a dictionary, or a list"),
+        (lambda v: "x", "are a str"),
+        (lambda v: 3, "are a int"),
+        (lambda v: {**v, "x": [[1.0], [1.0, 2.0]]}, "cannot be made an array"),
+        (lambda v: {**v, "x": None}, "dtype object"),
         (lambda v: {**v, "w": v["w"][:, :2]}, "[4, 2, 3, 3]"),
         (lambda v: {**v, "x": v["x"][0]}, "the module wants float32[n, 3, 8, 8]"),
     ],
@@ -261,6 +284,105 @@ def test_a_symbol_has_one_value() -> None:
     assert run_module(mod, "main", [five, five])[0].shape == (5,)
     with pytest.raises(ModuleError, match="wherever it stands"):
         run_module(mod, "main", [five, six])
+
+
+def test_a_size_counts_for_parameters_before_it() -> None:
+    n = tvm.tirx.Var("n", "int64")
+    mod = build([("x", relax.TensorType((n * 2 + 1,), "float32")), ("y", tensor(n))], first)
+    five, two, three = (np.ones(size, "float32") for size in (5, 2, 3))
+    assert run_module(mod, "main", [five, two])[0].shape == (5,)
+    with pytest.raises(ModuleError, match="wherever it stands"):
+        run_module(mod, "main", [five, three])
+
+
+def test_tensors_of_tvm_are_inputs() -> None:
+    mod = module(CONV)
+    inputs = seeded_inputs(mod)
+    owned = {name: tvm.runtime.tensor(value) for name, value in inputs.items()}
+    assert max_difference(run_module(mod, "main", inputs), run_module(mod, "main", owned)) == 0
+
+
+@pytest.mark.parametrize(
+    ("ty", "value", "said"),
+    [
+        (relax.ShapeType(ndim=2), 3, "is a int; the module wants a shape"),
+        (relax.ShapeType(ndim=2), (1, 2, 3), "has shape [1, 2, 3]"),
+        (tvm.ir.PrimType("bool"), 1, "wants a scalar of bool"),
+        (tvm.ir.PrimType("int64"), 1.5, "wants a scalar of int64"),
+        (tvm.ir.PrimType("int64"), "3", "wants a scalar of int64"),
+        (relax.TupleType([tensor(2)]), [], "must be a tuple of 1 values"),
+    ],
+    ids=str,
+)
+def test_what_is_no_tensor_is_checked(ty: Any, value: Any, said: str) -> None:
+    mod = build([("x", tensor(2)), ("other", ty)], first)
+    with pytest.raises(ModuleError) as error:
+        run_module(mod, "main", [np.ones(2, "float32"), value])
+    assert said in str(error.value)
+    assert error.value.mend
+
+
+def test_two_parameters_of_one_name() -> None:
+    mod = build(
+        [("x", tensor(2)), ("x", tensor(2))],
+        lambda b, x, y: b.emit(relax.op.subtract(x, y)),
+    )
+    one = np.ones(2, "float32")
+    np.testing.assert_array_equal(run_module(mod, "main", [one, 3 * one])[0], -2 * one)
+    with pytest.raises(ModuleError, match="several parameters are named 'x'") as error:
+        run_module(mod, "main", {"x": one})
+    assert "list" in error.value.mend
+    with pytest.raises(ModuleError, match="two parameters named 'x'"):
+        seeded_inputs(mod)
+
+
+INTEGER = relax.TensorType((64,), "int32")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_seeded_integers_divide(seed: int) -> None:
+    mod = build(
+        [("x", INTEGER), ("y", INTEGER)],
+        lambda b, x, y: b.emit(relax.op.floor_divide(x, y)),
+    )
+    inputs = seeded_inputs(mod, seed=seed)
+    assert set(np.unique(inputs["y"])) == {1, 2}
+    (out,) = run_module(mod, "main", inputs)
+    np.testing.assert_array_equal(out, inputs["x"] // inputs["y"])
+
+
+@pytest.mark.parametrize(("rows", "seen"), [(1, {0}), (2, {0, 1}), (9, {0, 1, 2})])
+def test_seeded_indices_are_places_that_there_are(rows: int, seen: set[int]) -> None:
+    """Also where the index is computed from the parameter."""
+
+    def gather(b: relax.BlockBuilder, x: Any, i: Any, d: Any) -> Any:
+        index = b.emit(relax.op.astype(b.emit(relax.op.reshape(i, (8, 8))), "int64"))
+        taken = b.emit(relax.op.take(x, index, axis=0))
+        divided = b.emit(relax.op.floor_divide(d, d))
+        return b.emit(relax.Tuple([taken, divided]))
+
+    mod = build([("x", tensor(rows, 1)), ("i", INTEGER), ("d", INTEGER)], gather)
+    inputs = seeded_inputs(mod)
+    assert set(np.unique(inputs["i"])) == seen
+    assert set(np.unique(inputs["d"])) == {1, 2}
+    taken, _ = run_module(mod, "main", inputs)
+    np.testing.assert_array_equal(taken, inputs["x"][inputs["i"].reshape(8, 8)])
+
+
+def test_integers_that_a_kernel_takes_are_one() -> None:
+    mod = build(
+        [("x", INTEGER), ("y", INTEGER)],
+        lambda b, x, y: b.emit(relax.op.floor_divide(x, y)),
+    )
+    inputs = seeded_inputs(relax.transform.LegalizeOps()(mod))
+    assert set(np.unique(inputs["y"])) == {1}
+
+
+def test_absurd_inputs_are_not_made() -> None:
+    mod = build([("x", tensor(2)), ("w", tensor(10**6, 10**6))], first)
+    with pytest.raises(ModuleError, match="more than 2 GiB: parameter 'w'") as error:
+        seeded_inputs(mod)
+    assert "verify=False" in error.value.mend
 
 
 def test_no_such_entry() -> None:
