@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 from collections.abc import Sequence
@@ -20,6 +21,26 @@ if TYPE_CHECKING:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status: 0, 1 for an error that is named, 2 for usage."""
+    _terminal()
+    try:
+        try:
+            return _run(argv)
+        finally:  # argparse leaves by SystemExit
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read the output has enough.
+        _discard_output()
+        return 141
+    except OSError as error:
+        _say_error(f"{error.strerror or error}" + (f": {error.filename}" if error.filename else ""))
+        _discard_output()
+        return 1
+    except KeyboardInterrupt:
+        print("byocviz: interrupted", file=sys.stderr)
+        return 130
+
+
+def _run(argv: Sequence[str] | None) -> int:
     parser = _parser()
     arguments = parser.parse_args(argv)
     if not hasattr(arguments, "run"):
@@ -28,20 +49,32 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return int(arguments.run(arguments) or 0)
     except ByocvizError as error:
-        from byocviz.recording.printable import printable
-
-        lines = [printable(error.message, limit=4000)]
-        if error.mend:
-            lines.append(f"  {printable(error.mend, limit=4000)}")
-        print("byocviz: " + "\n".join(lines), file=sys.stderr)
+        _say_error(error.message, error.mend)
         return 1
-    except BrokenPipeError:
-        # Whoever read the output has enough; nothing may be flushed into the pipe at exit either.
+
+
+def _say_error(message: str, mend: str = "") -> None:
+    from byocviz.recording.printable import printable
+
+    lines = [*message.split("\n"), *(f"  {line}" for line in mend.split("\n") if line)]
+    print("byocviz: " + "\n".join(printable(line, limit=4000) for line in lines), file=sys.stderr)
+
+
+def _terminal() -> None:
+    """Streams and a width that can be printed to, whatever they were started with."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed, as by `>&-`
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+    # rich believes any number: nothing is printed at 0, and a line of each length at millions.
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdigit() and not 0 < int(columns[:9]) <= 10_000:
+        del os.environ["COLUMNS"]
+
+
+def _discard_output() -> None:
+    """What could not be written is not tried again at exit."""
+    with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
-    except KeyboardInterrupt:
-        print("byocviz: interrupted", file=sys.stderr)
-        return 130
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -56,7 +89,7 @@ def _parser() -> argparse.ArgumentParser:
         "record", help="walk a model through every step and save the recording"
     )
     record.add_argument("model", help="an ONNX, TFLite or .pt2 file, or a module saved by TVM")
-    record.add_argument("-o", "--output", type=Path, help="where to save (default: MODEL.byocviz)")
+    record.add_argument("-o", "--output", help="where to save (default: MODEL.byocviz)")
     record.add_argument("-b", "--backend", default="tensorrt", help="default: tensorrt")
     record.add_argument("--entry", default="main", help="the entry function (default: main)")
     record.add_argument(
@@ -111,11 +144,10 @@ def _parser() -> argparse.ArgumentParser:
     show = commands.add_parser(
         "show", help="print a recording as text, or write it as a page or figure"
     )
-    show.add_argument("recording", type=Path, help="a .byocviz file, or a model to record")
+    show.add_argument("recording", help="a .byocviz file, or a model to record")
     show.add_argument(
         "-o",
         "--output",
-        type=Path,
         help="write a page that opens in any browser (.html), or with --step a figure of it "
         "(.svg, .png or .dot)",
     )
@@ -134,8 +166,7 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument(
         "-o",
         "--output",
-        type=Path,
-        default=Path("ssd.byocviz"),
+        default="ssd.byocviz",
         help="where to save the recording (default: ssd.byocviz)",
     )
     demo.add_argument(
@@ -201,12 +232,15 @@ def _say(recording: Recording, as_json: bool) -> None:
         print_to(recording)
 
 
-def _writable(path: Path) -> Path:
-    """Refuse to write a recording over what is none: most likely it is somebody's model."""
-    from byocviz.recording.file import MAGIC
+def _writable(output: str) -> Path:
+    """The file to save to, before an hour's work is done for it. Refuses to write a recording
+    over what is none: most likely it is somebody's model."""
+    from byocviz.recording.atomic import usable
+    from byocviz.recording.file import MAGIC, target
 
-    if path.is_dir():
-        raise ByocvizError(f"{path} is a folder.", "Name a file: -o model.byocviz")
+    if os.path.isdir(output):
+        raise ByocvizError(f"{output} is a folder.", "Name a file: -o model.byocviz")
+    path = usable(target(output))
     if path.is_file():
         with path.open("rb") as file:
             if file.read(len(MAGIC)) != MAGIC:
@@ -217,6 +251,13 @@ def _writable(path: Path) -> Path:
     return path
 
 
+def _readable(path: str) -> str:
+    """Refuse what could be waited for without end; what else is wrong, its reader says."""
+    if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
+        raise ByocvizError(f"{path} is a device or pipe, not a file.", "Name a file.")
+    return path
+
+
 def _record(arguments: argparse.Namespace) -> int:
     from byocviz import backends, models
     from byocviz.flow.record import record
@@ -224,57 +265,81 @@ def _record(arguments: argparse.Namespace) -> int:
 
     if arguments.only and (arguments.on or arguments.off):
         raise ByocvizError("--only cannot go with --on or --off.", "It names all rules that stay.")
-    output = _writable(arguments.output or Path(Path(arguments.model).stem + ".byocviz"))
+    model = _readable(arguments.model)
+    stem = Path(model).stem or "model"
+    output = _writable(f"{stem}.byocviz" if arguments.output is None else arguments.output)
     switches = dict.fromkeys(arguments.off, False) | dict.fromkeys(arguments.on, True)
     prune: bool | PrunePolicy = not arguments.no_prune
     if arguments.min_ops is not None or arguments.min_macs is not None:
         own = backends.get(arguments.backend).prune
         prune = PrunePolicy(own.require_macs, arguments.min_ops or 0, arguments.min_macs or 0)
     recording = record(
-        models.load(arguments.model, shapes=dict(arguments.shape) or None),
+        models.load(model, shapes=dict(arguments.shape) or None),
         arguments.backend,
         entry=arguments.entry,
         rules=arguments.only or switches or None,
         prepare=False if arguments.no_prepare else dict.fromkeys(arguments.no_rewrite, False),
         prune=prune,
         verify=arguments.verify,
-        title=arguments.title or Path(arguments.model).stem,
+        title=arguments.title or stem,
     )
     if arguments.blockers and recording.failed is None:
         recording.blockers()
     path = recording.save(output)
     _say(recording, arguments.json)
-    print(f"Saved {path}", file=sys.stderr)
+    _say_saved(path)
     return 1 if recording.failed else 0
+
+
+def _say_saved(path: Path) -> None:
+    from byocviz.recording.printable import printable
+
+    print(f"Saved {printable(str(path))}", file=sys.stderr)
 
 
 def _show(arguments: argparse.Namespace) -> int:
     from byocviz._show import recording_of
 
-    if arguments.function and not arguments.step:
+    if arguments.function is not None and arguments.step is None:
         raise ByocvizError(
             "--function needs --step.", "byocviz show FILE --step merge --function main"
         )
-    recording = recording_of(arguments.recording)
-    if arguments.output:
+    if arguments.output is not None:
+        _page_or_figure(arguments.output)
+    recording = recording_of(_readable(arguments.recording))
+    if arguments.output is not None:
         path = _write(recording, arguments)
         if arguments.json:
             _say(recording, as_json=True)
-        print(f"Saved {path}", file=sys.stderr)
+        _say_saved(path)
         return 0
-    if arguments.step:
+    if arguments.step is not None:
         return _show_step(recording, arguments)
     _say(recording, arguments.json)
     return 0
 
 
+def _page_or_figure(output: str) -> None:
+    """Refuse what `_write` could not write, before a model is recorded for it."""
+    from byocviz.recording.atomic import named, usable
+
+    path = named(output, ".html")
+    if path.suffix.lower() not in (".html", ".htm", ".svg", ".png", ".dot"):
+        raise ByocvizError(
+            f"{path}: what -o writes is told by its suffix, and {path.suffix!r} is none that it "
+            "knows.",
+            "Name a file that ends in .html, .svg, .png or .dot.",
+        )
+    usable(path)
+
+
 def _write(recording: Recording, arguments: argparse.Namespace) -> Path:
     """The page or figure that -o asks for, by its suffix."""
-    path: Path = arguments.output
+    path = Path(arguments.output)
     step: str = arguments.step
     function: str | None = arguments.function
     kind = path.suffix.lower()
-    if kind in (".svg", ".png", ".dot") and not step:
+    if kind in (".svg", ".png", ".dot") and step is None:
         raise ByocvizError(
             f"A figure is of one step: {path} needs --step.",
             "Steps: " + ", ".join(one.name for one in recording.steps),
@@ -287,12 +352,7 @@ def _write(recording: Recording, arguments: argparse.Namespace) -> Path:
         from byocviz.recording.atomic import write
 
         return write(path, recording.to_dot(step, function).encode("utf-8"))
-    if kind not in ("", ".html", ".htm"):
-        raise ByocvizError(
-            f"{path}: what -o writes is told by its suffix, and {kind!r} is none that it knows.",
-            "Name a file that ends in .html, .svg, .png or .dot.",
-        )
-    if function:
+    if function is not None:
         raise ByocvizError(
             "A page holds every function: --function cannot go with it.",
             "Leave it out, or write a figure: -o figure.svg",
@@ -305,7 +365,7 @@ def _show_step(recording: Recording, arguments: argparse.Namespace) -> int:
 
     step = recording.step(arguments.step)
     functions = [f for f in step.functions if arguments.function in (None, f.name)]
-    if arguments.function and not functions:
+    if arguments.function is not None and not functions:
         raise ByocvizError(
             f"The step {step.name!r} has no function {arguments.function!r}.",
             "Its functions: " + ", ".join(f.name for f in step.functions[:50]),
@@ -332,7 +392,8 @@ def _demo(arguments: argparse.Namespace) -> int:
 
         print_to(found.recording)
         print_to(Text(found.text()))
-    print(f"Saved {found.path}", file=sys.stderr)
+    _say_saved(found.path)
+    _say_saved(found.page)
     return 1 if found.recording.failed else 0
 
 

@@ -38,8 +38,18 @@ def examine() -> list[Finding]:
         ("torch", "torch", "torch", "to import PyTorch programs"),
         ("tflite", "tflite", "tflite", "to import TFLite models"),
         ("pandas", "pandas", "tables", "for tables as data frames"),
-        ("tensorrt", "tensorrt", "tensorrt", "for building on TensorRT, which byocviz does not do yet"),
-        ("tensorrt-rtx", "tensorrt_rtx", "tensorrt-rtx", "for building on TensorRT-RTX, which byocviz does not do yet"),
+        (
+            "tensorrt",
+            "tensorrt",
+            "tensorrt",
+            "for building on TensorRT, which byocviz does not do yet",
+        ),
+        (
+            "tensorrt-rtx",
+            "tensorrt_rtx",
+            "tensorrt-rtx",
+            "for building on TensorRT-RTX, which byocviz does not do yet",
+        ),
     ):
         found.append(_package(package, module, extra, use))
     return found

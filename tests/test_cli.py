@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,12 +12,22 @@ from typing import Any
 import pytest
 
 from byocviz.cli import main
+from byocviz.recording import load
+from tests.recording.strategies import built
+
+posix = pytest.mark.skipif(os.name != "posix", reason="names, devices and pipes of POSIX")
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "timeout": 120} | options
     return subprocess.run(
-        [sys.executable, "-m", "byocviz", *arguments], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "byocviz", *arguments], text=True, check=False, **options
     )
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Path:
+    return built(33).save(tmp_path / "recorded")
 
 
 @pytest.fixture
@@ -143,3 +154,109 @@ def test_doctor(capsys: pytest.CaptureFixture[str]) -> None:
         assert finding["state"] == "ok" or finding["mend"] or finding["name"].startswith("GPU")
     assert main(["doctor"]) == 0
     assert "python" in capsys.readouterr().out
+
+
+@posix
+@pytest.mark.parametrize(
+    "output",
+    ["", ".", "..", "/", "folder", "folder/", "absent/x", "/dev/null", "pipe", "n\0l", "x" * 300],
+)
+def test_an_output_that_cannot_be_is_said_before_anything_is_recorded(
+    output: str,
+    model: Path,
+    recorded: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    before = sorted(os.listdir())
+
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("recorded, to be lost")
+
+    monkeypatch.setattr("byocviz.flow.record.record", never)
+    monkeypatch.setattr("byocviz.models.load", never)
+    monkeypatch.setattr("byocviz.demo.demo", never)
+    commands = [["record", str(model)], ["demo"]]
+    if output != "folder":  # a page "folder.html" can lie beside it
+        commands.append(["show", str(recorded)])
+    for command in commands:
+        assert main([*command, "-o", output]) == 1
+        said = capsys.readouterr()
+        assert said.err.startswith("byocviz: ")
+        assert not said.out
+    assert sorted(os.listdir()) == before
+
+
+@posix
+def test_a_model_whose_name_is_no_unicode(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    odd = model.rename(tmp_path / os.fsdecode(b"caf\xe9.onnx"))
+    assert main(["record", str(odd), "--shape", "x=1,8"]) == 0
+    saved = tmp_path / os.fsdecode(b"caf\xe9.byocviz")
+    assert load(saved).title == r"caf\udce9"
+    assert r"Saved caf\udce9.byocviz" in capsys.readouterr().err
+    assert main(["show", str(saved)]) == 0
+
+
+@pytest.mark.parametrize("columns", ["0", "00", "99999999", "x", ""])
+def test_any_width_of_the_terminal_prints(columns: str, recorded: Path) -> None:
+    done = run("show", str(recorded), env={**os.environ, "COLUMNS": columns})
+    assert done.returncode == 0
+    assert "partition" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is full")
+def test_output_that_cannot_be_written_is_said(recorded: Path) -> None:
+    for arguments in (
+        ["show", str(recorded)],
+        ["show", str(recorded), "--json"],
+        ["show", str(recorded), "--step", "import"],
+    ):
+        with open("/dev/full", "w") as full:
+            done = run(*arguments, stdout=full)
+        assert done.returncode == 1, arguments
+        assert done.stderr == "byocviz: No space left on device\n"
+
+
+@posix
+def test_closed_output_is_no_error(recorded: Path) -> None:
+    script = f"{sys.executable} -m byocviz show {recorded} >&-"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_an_empty_name_is_a_name(recorded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", str(recorded), "--step", ""]) == 1
+    assert "No step ''" in capsys.readouterr().err
+    assert main(["show", str(recorded), "--step", "import", "--function", ""]) == 1
+    assert "no function ''" in capsys.readouterr().err
+    assert main(["show", str(recorded), "--function", ""]) == 1
+    assert "--function needs --step" in capsys.readouterr().err
+
+
+@posix
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    for name in ("pipe", "pipe.byocviz", "pipe.onnx"):
+        os.mkfifo(tmp_path / name)
+        for command in ("show", "record"):
+            done = run(command, str(tmp_path / name), cwd=tmp_path)
+            assert done.returncode == 1
+            assert "is a device or pipe, not a file" in done.stderr
+
+
+def test_an_error_of_several_lines_is_printed_in_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["record", "."]) == 1
+    said = capsys.readouterr().err
+    assert "\\n" not in said
+    assert "is a folder" in said.splitlines()[0]
+    assert not list(tmp_path.iterdir())

@@ -8,7 +8,9 @@ Vocabulary (kinds, codes) is not checked: a reader shows a word that it does not
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
-from typing import Any
+from typing import Any, get_args
+
+import msgspec
 
 from byocviz.errors import RecordingError
 from byocviz.recording.schema import Graph, Profile, RecordingData, Step
@@ -38,6 +40,43 @@ def check(recording: RecordingData, name: str = "") -> None:
             f"Recording {recording.title!r} contradicts itself: {fault}.",
             "It would not load again. If byocviz made it, this is a bug worth an issue.",
         ) from None
+
+
+def misfit(recording: RecordingData) -> str:
+    """Which field is not of its type in the schema, or holds what MessagePack cannot, and why;
+    empty where none is found. Encodes piece by piece: only for when something failed."""
+    try:
+        return _misfit(recording, type(recording), "")
+    except (RecursionError, MemoryError):
+        return ""
+
+
+def _misfit(value: Any, kind: Any, where: str) -> str:
+    try:
+        msgspec.msgpack.decode(msgspec.msgpack.encode(value), type=kind)
+        return ""
+    except (TypeError, ValueError, OverflowError) as error:
+        cause = str(error).partition(" - at `")[0]
+    parts: Iterable[tuple[Any, Any, str]] = ()
+    inner = get_args(kind)
+    if type(None) in inner:  # "X | None", of which None would have fitted
+        inner = get_args(inner[0])
+    if isinstance(value, msgspec.Struct):
+        parts = (
+            (getattr(value, field.name), field.type, f"{where}.{field.name}".lstrip("."))
+            for field in msgspec.structs.fields(type(value))
+        )
+    elif isinstance(value, dict):
+        held = inner[1] if len(inner) == 2 else Any
+        parts = ((one, held, f"{where}[{key!r:.80}]") for key, one in value.items())
+    elif isinstance(value, (list, tuple)):
+        held = inner[0] if inner else Any
+        parts = ((one, held, f"{where}[{number}]") for number, one in enumerate(value))
+    for part in parts:
+        found = _misfit(*part)
+        if found:
+            return found
+    return f"{where}: {cause}" if where else cause
 
 
 def _known(ids: Iterable[int], known: Container[int], where: str) -> None:
@@ -200,11 +239,12 @@ def _check_results(results: dict[str, Any]) -> None:
         if depth > MAX_RESULT_DEPTH:
             raise _Fault(f"results are nested deeper than {MAX_RESULT_DEPTH}")
         if isinstance(value, dict):
-            for key, inner in value.items():
+            for key in value:
                 if not isinstance(key, str):
                     raise _Fault(f"results have a key {key!r} that is no string")
+        for inner in value.values() if isinstance(value, dict) else value:
+            # Leaves here, not through the list: there can be millions.
+            if isinstance(inner, (dict, list, tuple)):
                 todo.append((inner, depth + 1))
-        elif isinstance(value, (list, tuple)):
-            todo.extend((inner, depth + 1) for inner in value)
-        elif value is not None and not isinstance(value, (str, int, float, bool)):
-            raise _Fault(f"results hold a {type(value).__name__}, not plain data")
+            elif inner is not None and not isinstance(inner, (str, int, float)):
+                raise _Fault(f"results hold a {type(inner).__name__}, not plain data")

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import gc
 import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,9 +29,9 @@ import msgspec
 
 from byocviz.errors import RecordingError
 from byocviz.recording import schema
-from byocviz.recording.atomic import write
-from byocviz.recording.check import check
-from byocviz.recording.payload import Payload, assemble, encode
+from byocviz.recording.atomic import named, write
+from byocviz.recording.check import check, misfit
+from byocviz.recording.payload import Payload, assemble, crowded, encode
 from byocviz.recording.printable import printable
 from byocviz.recording.recording import Recording
 
@@ -41,6 +42,20 @@ LAYOUT = 1
 MAX_HEAD = 64 * 1024
 MAX_BYTES = 256 * 1024 * 1024
 """Largest unpacked recording that `load` takes unless told otherwise."""
+
+# What decoding takes in memory follows from what is in the payload, not from its bytes (see
+# `crowded`): up to 800 bytes a container, 40 another item. These go with MAX_BYTES, and grow with
+# the caller's. An SSD of 700 operators has 150,000 items, 30,000 of them containers, and takes
+# 1.3 MB (96 kB stored).
+_MAX_ITEMS = 8_000_000
+_MAX_CONTAINERS = 2_000_000
+# A small file is to stay small: what a recording has at most, for each byte stored, is 70 bytes,
+# 7 items and 2 containers; xz alone would allow 7,000 bytes.
+_BYTES_PER_STORED = 1000
+_CONTAINERS_PER_STORED = 16
+_FEW_BYTES = 16 * 1024 * 1024  # that any file may hold, and so below
+_FEW_CONTAINERS = 65_536
+_ITEMS_PER_CONTAINER = 16  # recordings have 5
 
 _DICTIONARY = 16 * 1024 * 1024
 _MAX_DECODER_MEMORY = 80 * 1024 * 1024  # a dictionary of 64 MiB, should a later version want it
@@ -76,25 +91,58 @@ _FOREIGN = (
 )
 
 
-def to_bytes(recording: schema.RecordingData) -> bytes:
-    """The file's contents. Raises `RecordingError` where the recording is inconsistent or holds
-    what a file cannot (``results`` takes plain numbers, strings, lists and dicts)."""
+def to_bytes(recording: schema.RecordingData, *, max_bytes: int = MAX_BYTES) -> bytes:
+    """The file's contents. Raises `RecordingError` where `from_bytes` would not take them back:
+    the recording is inconsistent, has a field of another type than the schema's, holds what a
+    file cannot (``results`` takes plain numbers, strings, lists and dicts) or is larger than
+    ``max_bytes`` unpacked.
+
+    Lone surrogates in the title (of a file name that is not UTF-8) are written out as escapes.
+    """
     import lzma
 
-    check(recording)
-    try:
-        payload = encode(recording)
-    except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise RecordingError(
-            f"Recording {recording.title!r} cannot be written: {error}.",
-            "Only plain numbers (of 64 bits), Unicode strings, lists and dicts can be saved.",
-        ) from error
+    if isinstance(recording.title, str):
+        title = recording.title.encode("utf-8", "backslashreplace").decode("utf-8")
+        if title != recording.title:
+            recording = msgspec.structs.replace(recording, title=title)
+    payload = _encode(recording)
     filters = [{"id": lzma.FILTER_LZMA2, "preset": 3, "dict_size": _DICTIONARY, "depth": 8}]
     packed = lzma.compress(payload, lzma.FORMAT_XZ, lzma.CHECK_CRC64, filters=filters)
     head = msgspec.json.encode(
         Head(schema.SCHEMA, len(payload), len(packed), recording.made_with.get("byocviz", "")[:64])
     )
-    return b"".join((MAGIC, bytes([LAYOUT]), len(head).to_bytes(4, "little"), head, packed))
+    data = b"".join((MAGIC, bytes([LAYOUT]), len(head).to_bytes(4, "little"), head, packed))
+    size = max(len(payload), len(data))
+    repeated = _swollen(len(payload), len(packed), max_bytes)
+    if size > max_bytes or repeated or _crowded(payload, len(packed), max_bytes):
+        raise RecordingError(
+            f"Recording {recording.title!r} would not load again: {size:,} bytes, of at most "
+            f"{max_bytes:,}" + ("." if size > max_bytes else ", that only repeat each other."),
+            "byocviz.recording.save(recording, path, max_bytes=...) takes more, and so does "
+            "byocviz.load(path, max_bytes=...).",
+        )
+    return data
+
+
+def _encode(recording: schema.RecordingData) -> bytes:
+    """The payload, of which it is sure that it decodes again."""
+    try:
+        payload = encode(recording)
+        msgspec.msgpack.decode(payload, type=Payload)
+        check(recording)
+    except RecordingError:
+        raise
+    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
+        cause: Exception = error
+    except (RecursionError, MemoryError) as error:
+        cause = error
+    else:
+        return payload
+    raise RecordingError(
+        f"Recording {recording.title!r} cannot be written: {misfit(recording) or cause}.",
+        "Each field takes what byocviz.recording.schema says; only plain numbers (of 64 bits), "
+        "Unicode strings, lists and dicts can be saved.",
+    ) from cause
 
 
 def from_bytes(data: bytes, *, name: str = "the data", max_bytes: int = MAX_BYTES) -> Recording:
@@ -112,29 +160,47 @@ def from_bytes(data: bytes, *, name: str = "the data", max_bytes: int = MAX_BYTE
             "Upgrade: pip install --upgrade byocviz",
         )
     payload = _unpack(data, start, head, name, max_bytes)
+    if _crowded(payload, head.stored, max_bytes):
+        raise _not_so_small(name, "lists, dicts or numbers")
     recording = _decode(payload, head, name)
     check(recording, name)
     return recording
 
 
-def save(recording: schema.RecordingData, path: str | os.PathLike[str]) -> Path:
-    """Writes a recording; see `Recording.save`."""
-    target = Path(path)
-    if not target.suffix:
-        target = target.with_name(target.name + SUFFIX)
-    return write(target, to_bytes(recording))
+def target(path: str | os.PathLike[str]) -> Path:
+    """The file that `save` writes for ``path``: `SUFFIX` is added to a name without one.
+
+    Raises `RecordingError` where ``path`` names no file.
+    """
+    return named(path, SUFFIX)
+
+
+def save(
+    recording: schema.RecordingData,
+    path: str | os.PathLike[str],
+    *,
+    max_bytes: int = MAX_BYTES,
+) -> Path:
+    """Writes a recording; see `Recording.save`. One of more than ``max_bytes`` unpacked is
+    refused, as `load` would."""
+    file = target(path)
+    return write(file, to_bytes(recording, max_bytes=max_bytes))
 
 
 def load(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Recording:
     """Reads a ``.byocviz`` file; needs no TVM.
 
     Raises `RecordingError` where the file cannot be read, is not a recording, is damaged, was
-    written by a newer schema, or unpacks to more than ``max_bytes``.
+    written by a newer schema, unpacks to more than ``max_bytes``, or would take many times that
+    in memory.
     """
     name = os.fspath(path)
     try:
+        mode = os.stat(path).st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # a folder's error is the system's
+            raise ValueError("it is a device or pipe, not a file")
         with open(path, "rb") as file:
-            # One more than allowed shows that there is more; a device may never end.
+            # One more than allowed shows that there is more.
             data = file.read(max_bytes + 1)
     except (OSError, ValueError) as error:
         cause = getattr(error, "strerror", None) or error
@@ -144,6 +210,27 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Recordi
     if len(data) > max_bytes:
         raise _too_large(name, len(data), max_bytes)
     return from_bytes(data, name=name, max_bytes=max_bytes)
+
+
+def _swollen(payload: int, stored: int, max_bytes: int) -> bool:
+    """Whether so many bytes cannot be a recording's, packed as small as that."""
+    grown = max(max_bytes / MAX_BYTES, 1)
+    return payload > grown * (_FEW_BYTES + stored * _BYTES_PER_STORED)
+
+
+def _crowded(payload: bytes, stored: int, max_bytes: int) -> bool:
+    """Whether so many items cannot be a recording's."""
+    grown = max(max_bytes / MAX_BYTES, 1)
+    most = min(_MAX_CONTAINERS, _FEW_CONTAINERS + stored * _CONTAINERS_PER_STORED)
+    items = min(_MAX_ITEMS, most * _ITEMS_PER_CONTAINER)
+    return crowded(payload, int(items * grown), int(most * grown))
+
+
+def _not_so_small(name: str, what: str) -> RecordingError:
+    return RecordingError(
+        f"{name} holds more {what} than a recording of its size could.",
+        "If you trust it: byocviz.load(path, max_bytes=...) with a larger figure.",
+    )
 
 
 def _too_large(name: str, size: int, limit: int) -> RecordingError:
@@ -202,6 +289,8 @@ def _unpack(data: bytes, start: int, head: Head, name: str, limit: int) -> bytes
         raise _damaged(name, f"{stored - head.stored:,} bytes follow its end")
     if head.payload > limit:
         raise _too_large(name, head.payload, limit)
+    if _swollen(head.payload, stored, limit):
+        raise _not_so_small(name, "bytes")
     try:
         unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MAX_DECODER_MEMORY)
         # The head's figure is only a claim: one byte over it is the most that is ever unpacked.

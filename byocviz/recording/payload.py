@@ -17,6 +17,20 @@ from byocviz.recording.schema import Edge, Graph, Node, Place, RecordingData
 
 Drawn = TypeVar("Drawn", Node, Place)
 
+# MessagePack's items by their first byte: bytes of the whole item, or (for those of any length)
+# of the length that follows. A container is only its head: what it holds follows as items.
+_FIXED = bytes(
+    {
+        0xC4: 0, 0xC5: 0, 0xC6: 0, 0xC7: 0, 0xC8: 0, 0xC9: 0, 0xD9: 0, 0xDA: 0, 0xDB: 0,
+        0xCA: 5, 0xCB: 9, 0xCC: 2, 0xCD: 3, 0xCE: 5, 0xCF: 9, 0xD0: 2, 0xD1: 3, 0xD2: 5, 0xD3: 9,
+        0xD4: 3, 0xD5: 4, 0xD6: 6, 0xD7: 10, 0xD8: 18, 0xDC: 3, 0xDD: 5, 0xDE: 3, 0xDF: 5,
+    }.get(first, first - 0x9F if 0xA0 <= first < 0xC0 else 1)
+    for first in range(256)
+)  # fmt: skip
+_LENGTH = {0xC4: 1, 0xC5: 2, 0xC6: 4, 0xC7: 1, 0xC8: 2, 0xC9: 4, 0xD9: 1, 0xDA: 2, 0xDB: 4}
+_EXTENSIONS = (0xC7, 0xC8, 0xC9)  # a byte of kind lies between length and contents
+_CONTAINERS = bytes([*range(0x80, 0xA0), 0xDC, 0xDD, 0xDE, 0xDF])
+
 
 def _strings_of(kind: type) -> list[int]:
     """The positions of a struct's fields that are strings."""
@@ -98,6 +112,36 @@ def encode(recording: RecordingData) -> bytes:
             "strings": list(table),
         }
     )
+
+
+def crowded(payload: bytes, items: int, containers: int) -> bool:
+    """Whether MessagePack holds more than so many items, or lists, maps and structs among them.
+
+    An empty list is one byte of a file and 64 of memory, and an empty struct ten times that: what
+    decoding takes follows from these two figures, not from the bytes. Builds no objects.
+    """
+    # At C's speed: no more items than bytes, no more containers than bytes that could start one.
+    heads = len(payload) - len(payload.translate(None, _CONTAINERS))
+    if len(payload) <= items and heads <= containers:
+        return False
+    fixed, position, end = _FIXED, 0, len(payload)
+    seen = 0
+    while position < end:
+        first = payload[position]
+        seen += 1
+        size = fixed[first]
+        if not size:
+            at = position + 1 + _LENGTH[first]
+            size = int.from_bytes(payload[position + 1 : at], "big") + at - position
+            size += first in _EXTENSIONS
+        elif 0x80 <= first < 0xA0 or 0xDC <= first < 0xE0:
+            containers -= 1
+            if containers < 0:
+                return True
+        position += size
+        if seen > items:
+            return True
+    return False
 
 
 def assemble(payload: Payload) -> Recording:

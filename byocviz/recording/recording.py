@@ -210,12 +210,10 @@ class Recording(RecordingData, omit_defaults=True, dict=True):
         `MissingPackage` where the viewer's bundle was not built, `StepMissing` for an unknown
         step, `RecordingError` where the file cannot be written.
         """
-        from byocviz.recording.atomic import write
+        from byocviz.recording.atomic import named, write
         from byocviz.render.html import to_html
 
-        target = Path(path)
-        if not target.suffix:
-            target = target.with_name(target.name + ".html")
+        target = named(path, ".html")
         return write(target, to_html(self, step=step).encode("utf-8"))
 
     def to_dot(self, step: str | Step, function: str | None = None, **look: Any) -> str:

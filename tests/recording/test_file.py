@@ -7,6 +7,8 @@ import gzip
 import lzma
 import os
 import stat
+import subprocess
+import sys
 import zipfile
 
 import msgspec
@@ -16,7 +18,9 @@ from hypothesis import strategies as st
 
 from byocviz.errors import RecordingError
 from byocviz.recording import Recording, RecordingData, file, from_bytes, load, to_bytes
-from byocviz.recording.payload import encode
+from byocviz.recording.atomic import usable
+from byocviz.recording.payload import crowded, encode
+from byocviz.recording.schema import Rewrite
 from tests.recording.strategies import built, recordings
 
 
@@ -219,6 +223,109 @@ def test_a_bomb_is_not_unpacked() -> None:
         from_bytes(_packed(b"\x81\xa7strings\xdd\xff\xff\xff\xff"))
 
 
+def _crowd(kind: str, count: int) -> bytes:
+    """A file of a few kB whose payload is so many small things."""
+    plain = msgspec.msgpack.decode(encode(RecordingData(title="x")))
+    inside: dict = {"results": {"a": "@@@@"}}
+    many = b"\xdd" + count.to_bytes(4, "big")
+    if kind == "lists":
+        many += b"\x90" * count
+    elif kind == "numbers":
+        many += b"\xcd\x10\x00" * count
+    elif kind == "steps":
+        inside = {"steps": "@@@@"}
+        many += b"\x81\xa4name\xa0" * count
+    elif kind == "text":
+        many = b"\xdb" + count.to_bytes(4, "big") + b"x" * (count - 4) + "😀".encode()
+    plain["recording"] |= inside
+    return _packed(msgspec.msgpack.encode(plain).replace(b"\xa4@@@@", many))
+
+
+@pytest.mark.parametrize(
+    ("kind", "count", "what"),
+    [
+        ("lists", 12_000_000, "lists, dicts or numbers"),
+        ("numbers", 5_000_000, "lists, dicts or numbers"),
+        ("steps", 2_000_000, "lists, dicts or numbers"),
+        ("lists", 20_000_000, "bytes"),
+        ("text", 1 << 27, "bytes"),
+    ],
+)
+@pytest.mark.skipif(sys.platform != "linux", reason="a limit of address space")
+def test_a_crowd_of_small_things_takes_no_memory(
+    kind: str, count: int, what: str, tmp_path
+) -> None:
+    path = tmp_path / "crowd.byocviz"
+    path.write_bytes(_crowd(kind, count))
+    assert path.stat().st_size < 50_000
+    script = """
+import lzma, resource, sys
+from byocviz.errors import RecordingError
+from byocviz.recording import load
+room = 400 << 20
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + room, used + room))
+resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
+try:
+    load(sys.argv[1])
+except RecordingError as error:
+    print(error)
+""".replace("load, RecordingError", "load\nfrom byocviz.errors import RecordingError")
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True
+    )
+    assert f"holds more {what} than a recording of its size could" in done.stdout
+
+
+@pytest.mark.parametrize("operators", [33, 705, 4_000])
+def test_real_sizes_are_far_from_the_bounds(operators: int) -> None:
+    recording = built(operators)
+    payload, stored = encode(recording), len(to_bytes(recording))
+    assert len(payload) < stored * file._BYTES_PER_STORED / 4
+    containers = min(file._MAX_CONTAINERS // 2, stored * file._CONTAINERS_PER_STORED // 4)
+    items = min(file._MAX_ITEMS // 2, containers * file._ITEMS_PER_CONTAINER // 2)
+    assert not crowded(payload, items, containers)
+
+
+_PLAIN = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(1 << 63), (1 << 64) - 1)
+    | st.floats()
+    | st.text()
+    | st.sampled_from(["a" * 40, "é" * 200, "x" * 70_000])
+    | st.binary(max_size=300)
+    | st.builds(msgspec.msgpack.Ext, st.integers(-128, 127), st.binary(max_size=20)),
+    lambda inner: st.lists(inner, max_size=20) | st.dictionaries(st.text(), inner, max_size=20),
+    max_leaves=60,
+)
+
+
+@given(_PLAIN)
+def test_items_are_counted_as_they_are_decoded(value: object) -> None:
+    def count(one: object) -> tuple[int, int]:
+        inner: list[object] = []
+        if isinstance(one, list):
+            inner = one
+        elif isinstance(one, dict):
+            inner = [*one, *one.values()]
+        parts = [count(part) for part in inner]
+        held = int(isinstance(one, (list, dict)))
+        return 1 + sum(part[0] for part in parts), held + sum(part[1] for part in parts)
+
+    payload = msgspec.msgpack.encode(value)
+    items, containers = count(value)
+    assert not crowded(payload, items, containers)
+    assert crowded(payload, items - 1, containers)
+    if containers:
+        assert crowded(payload, items, containers - 1)
+
+
+@given(st.binary(max_size=200))
+def test_counting_any_bytes_ends(payload: bytes) -> None:
+    crowded(payload, 3, 1)
+
+
 def test_a_dictionary_too_large_to_allocate_is_refused() -> None:
     payload = encode(RecordingData(title="x"))
     wide = [{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 1 << 28}]
@@ -257,10 +364,18 @@ def test_files_that_cannot_be_read(tmp_path) -> None:
             load(path)
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="needs a device without end")
-def test_a_file_without_end_is_given_up() -> None:
+@pytest.mark.skipif(os.name != "posix", reason="devices and pipes of POSIX")
+def test_what_may_never_end_is_not_read(tmp_path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in ("/dev/zero", tmp_path / "pipe"):
+        with pytest.raises(RecordingError, match="cannot be read: it is a device or pipe"):
+            load(path)
+
+
+def test_a_file_larger_than_allowed_is_given_up(tmp_path) -> None:
+    (tmp_path / "x").write_bytes(WHOLE + bytes(1000))
     with pytest.raises(RecordingError, match="at least"):
-        load("/dev/zero", max_bytes=1_000_000)
+        load(tmp_path / "x", max_bytes=len(WHOLE))
 
 
 def test_a_newer_schema_names_its_writer_and_the_upgrade() -> None:
@@ -332,6 +447,41 @@ def test_a_failed_save_leaves_the_old_file(tmp_path, monkeypatch: pytest.MonkeyP
         RECORDING.save(tmp_path / "no such folder" / "a")
 
 
+@pytest.mark.parametrize(
+    "path", ["", ".", "..", "/", "a/", "a/.", "a/..", os.devnull, "a", "n\0l", "\ud800", "x" * 300]
+)
+@pytest.mark.skipif(os.name != "posix", reason="names of POSIX")
+def test_paths_that_name_no_file(path: str, tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in ("a", "a/b.byocviz", "a.byocviz"):
+        (tmp_path / folder).mkdir()
+    for call in (RECORDING.save, lambda name: usable(file.target(name))):
+        with pytest.raises(RecordingError, match=r"cannot be written|name of a file"):
+            call(path)
+    found = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*"))
+    assert found == ["a", "a.byocviz", "a/b.byocviz"]
+
+
+def test_a_pipe_is_not_replaced(tmp_path) -> None:
+    for name in ("pipe", "pipe.byocviz"):
+        os.mkfifo(tmp_path / name)
+        with pytest.raises(RecordingError, match="device or pipe"):
+            RECORDING.save(tmp_path / name)
+        assert stat.S_ISFIFO((tmp_path / name).stat().st_mode)
+
+
+@pytest.mark.parametrize(
+    "name", ["模" * 80, "é" * 100 + ".byocviz", "a" * 247, os.fsdecode(b"\xff")]
+)
+def test_a_name_as_long_and_odd_as_is_legal(name: str, tmp_path) -> None:
+    path = file.target(tmp_path / name)
+    assert usable(path) == path
+    assert not list(tmp_path.iterdir()), "trying leaves nothing"
+    assert RECORDING.save(tmp_path / name) == path
+    assert list(tmp_path.iterdir()) == [path]
+    assert load(path) == RECORDING
+
+
 @pytest.mark.parametrize("value", [object(), b"bytes", {1: 2}, {1, 2}])
 def test_results_that_are_no_plain_data_cannot_be_saved(value: object) -> None:
     recording = built(9)
@@ -340,11 +490,81 @@ def test_results_that_are_no_plain_data_cannot_be_saved(value: object) -> None:
         to_bytes(recording)
 
 
-@pytest.mark.parametrize("change", [{"title": "\ud800"}, {"results": {"n": 1 << 70}}])
-def test_what_messagepack_cannot_hold(change: dict) -> None:
-    recording = msgspec.structs.replace(built(9), **change)
+def _wrong(path: str, value: object) -> Recording:
+    """A recording with one field set, past what its type says."""
+    recording = built(33)
+    *way, last = path.split(".")
+    holder: object = recording
+    for part in way:
+        holder = holder[int(part)] if part.isdigit() else getattr(holder, part)  # type: ignore[index]
+    if isinstance(holder, dict):
+        holder[int(last) if last.isdigit() else last] = value
+    else:
+        setattr(holder, last, value)
+    return recording
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        ("backend.prune.min_ops", 2.5, "backend.prune.min_ops: Expected `int`, got `float`"),
+        ("backend.prune.require_macs", "x", "backend.prune.require_macs: Expected `bool`"),
+        ("steps.1.rewrites", [Rewrite("r", "t", enabled=1)], "steps[1].rewrites[0].enabled: "),
+        ("steps.0.max_difference", "big", "steps[0].max_difference: Expected `float | null`"),
+        ("steps.0.profile.macs", "many", "steps[0].profile.macs: Expected `int | null`"),
+        ("steps.0.profile", None, "steps[0].profile: Expected `object`"),
+        ("steps.0.profile", {}, "no attribute"),
+        ("steps.0.places.0", None, "steps[0].places[0]: "),
+        ("steps.0.places.0.node", "3", "steps[0].places[0].node: Expected `int`"),
+        ("steps.0.functions.0.graph.nodes.0.kind", 7, "graph.nodes[0].kind: Expected `str`"),
+        ("steps.0.functions.0.graph.nodes.0.label", [], "graph.nodes[0].label: Expected `str`"),
+        ("ops.0.macs", 1 << 70, "ops[0].macs: "),
+        ("ops.0.name", "\udcff", "ops[0].name: "),
+        ("what_if", [3], "what_if[0]: Expected `object`"),
+        ("results.n", 1 << 70, "results['n']: "),
+        ("results.n", [[object()]], "results['n'][0][0]: "),
+        ("title", 5, "title: Expected `str`"),
+        ("ops", None, "ops: Expected `object`"),
+        ("steps", None, "steps: Expected `array`"),
+    ],
+)
+def test_what_would_not_load_is_not_written(path: str, value: object, said: str, tmp_path) -> None:
+    recording = _wrong(path, value)
+    with pytest.raises(RecordingError, match="cannot be written") as caught:
+        recording.save(tmp_path / "x")
+    assert said in str(caught.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_endless_results_are_refused() -> None:
+    recording = built(9)
+    recording.results["a"] = recording.results
     with pytest.raises(RecordingError, match="cannot be written"):
         to_bytes(recording)
+
+
+def test_a_title_of_a_name_that_is_no_unicode_is_written_out() -> None:
+    recording = msgspec.structs.replace(RECORDING, title="caf\udce9 é")
+    found = from_bytes(to_bytes(recording))
+    assert found.title == r"caf\udce9 é"
+    assert recording.title == "caf\udce9 é", "the recording itself stays"
+    assert msgspec.structs.replace(found, title=RECORDING.title) == RECORDING
+
+
+def test_a_recording_too_large_to_load_is_not_written(tmp_path) -> None:
+    size = len(encode(RECORDING))
+    assert load(file.save(RECORDING, tmp_path / "a", max_bytes=size), max_bytes=size) == RECORDING
+    with pytest.raises(RecordingError, match=r"not load again: .* of at most .*\n.*max_bytes"):
+        file.save(RECORDING, tmp_path / "b", max_bytes=size - 1)
+    crowd = msgspec.structs.replace(RECORDING, results={"a": [[]] * 300_000})
+    with pytest.raises(RecordingError, match="only repeat each other"):
+        crowd.save(tmp_path / "b")
+    blank = msgspec.structs.replace(RECORDING, texts=RECORDING.texts | {"a": " " * 40_000_000})
+    with pytest.raises(RecordingError, match="only repeat each other"):
+        blank.save(tmp_path / "b")
+    assert not (tmp_path / "b.byocviz").exists()
+    grown = 4 * file.MAX_BYTES
+    assert load(file.save(crowd, tmp_path / "b", max_bytes=grown), max_bytes=grown) == crowd
 
 
 def test_a_detection_model_is_small() -> None:

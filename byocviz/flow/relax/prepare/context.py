@@ -47,4 +47,4 @@ class RewriteSpec:
 
     def call_for(self, entry: str) -> str:
         """`call` for another entry function."""
-        return self.call.replace('"main"', '"' + entry.replace('"', '\\"') + '"')
+        return self.call.replace('"main"', repr(entry))
