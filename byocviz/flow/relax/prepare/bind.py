@@ -25,9 +25,7 @@ def run(mod: Any, ctx: PrepareContext) -> Any:
         return mod
     gv, func = found[0]
     attached = attribute(func, _ATTRIBUTE)
-    given = ctx.params
-    if isinstance(given, Mapping) and len(given) and _is_list(next(iter(given.values()))):
-        given = given.get(ctx.entry)
+    given = _for_entry(mod, ctx)
     table: dict[int, Any] = {}
     for source in (attached, given):  # what the caller gives goes before what is attached
         if source is not None and len(source):
@@ -46,9 +44,51 @@ def run(mod: Any, ctx: PrepareContext) -> Any:
     return relax.transform.BindParams(str(symbol or gv.name_hint), params)(mod)
 
 
-def _contiguous(value: Any) -> np.ndarray:
-    array = np.asarray(value)
-    return np.ascontiguousarray(array).reshape(array.shape)  # ascontiguousarray makes 0-d 1-d
+def _for_entry(mod: Any, ctx: PrepareContext) -> Any:
+    """What was given for the entry function: tensors by name, or a list; None for nothing."""
+    given = ctx.params
+    if given is None:
+        return None
+    if isinstance(given, Mapping):
+        functions = {str(gv.name_hint) for gv, _ in s.relax_functions(mod)}
+        # As detach_params returns them. A list of numbers under a parameter's name is a tensor.
+        by_function = len(given) and all(
+            _is_list(value) and str(name) in functions for name, value in given.items()
+        )
+        return given.get(ctx.entry) if by_function else given
+    if not _is_list(given):
+        raise ModuleError(
+            f"the parameters were given as {_given(given)}.",
+            "Give a mapping from parameter name to array, or a list of arrays.",
+        )
+    return given
+
+
+def _tensor(param: Any, value: Any) -> Any:
+    """An array as TVM's tensor; `ModuleError` where it is none, or holds no numbers."""
+    try:
+        array = np.asarray(value)
+        array = array.astype(array.dtype.newbyteorder("="), copy=False)
+        array = np.ascontiguousarray(array).reshape(array.shape)  # ascontiguousarray makes 0-d 1-d
+        return tvm.runtime.tensor(array)
+    except Exception as error:  # ragged lists, objects, strings, dates, what cannot be read
+        raise ModuleError(
+            f"parameter {str(param.name)!r} has type {param.ty}; {_given(value)} was given, which "
+            f"is no tensor of numbers.",
+            "Give a NumPy array of that type and shape, or leave the parameter out.",
+        ) from error
+
+
+def _given(value: Any) -> str:
+    """``None``, ``'abc' (str)``, ``numpy.ndarray of dtype object``."""
+    kind = type(value)
+    name = kind.__qualname__
+    if value is None or isinstance(value, str | bytes | bool | int | float | complex):
+        return "None" if value is None else f"{value!r:.60} ({name})"
+    if kind.__module__ != "builtins":
+        name = f"{kind.__module__}.{name}"
+    dtype = getattr(value, "dtype", None)
+    return name if dtype is None else f"{name} of dtype {dtype}"
 
 
 def _is_list(value: Any) -> bool:
@@ -92,7 +132,7 @@ def _some(names: Sequence[str], most: int = 12) -> str:
 
 def _fitting(param: Any, value: Any) -> Any:
     """The value as TVM's tensor; it has the parameter's type, or `ModuleError` says how not."""
-    tensor = value if hasattr(value, "numpy") else tvm.runtime.tensor(_contiguous(value))
+    tensor = value if isinstance(value, tvm.runtime.Tensor) else _tensor(param, value)
     shape, dtype = tuple(int(d) for d in tensor.shape), str(tensor.dtype)
     wanted = s.dtype_of(param.ty)
     dims = getattr(param.ty, "shape", None)

@@ -86,7 +86,8 @@ def moved_constant(call: Any, source: Any, ty: Any) -> Any:
         moved = np.broadcast_to(values, shape)
     else:
         moved = values.reshape(shape)
-    made = relax.const(np.ascontiguousarray(moved).reshape(shape))
+    # Without the type relax.const makes 32 bits of 64.
+    made = relax.const(np.ascontiguousarray(moved).reshape(shape), str(values.dtype))
     # A type on a virtual device would get lost, for one.
     return made if s.equal(made.ty, ty) else NOT_NUMPY
 

@@ -19,6 +19,7 @@ from typing import Any
 
 from tvm import relax
 
+from byocviz.flow.relax.compat import attribute
 from byocviz.flow.relax.reasons import words
 from byocviz.flow.relax.reasons.checks import Refusals, Verdict, record_checks, survey
 from byocviz.flow.relax.reasons.graph import Def, Index, type_text
@@ -97,6 +98,7 @@ class _Explainer:
         self._refusals = refusals
         self._off_found: dict[int, list[Verdict]] | None = None
         self._shared: dict[Any, Reason] = {}
+        self._codegen: dict[str, Any] = {}
 
     def run(self) -> dict[int, Reason]:
         return {tag: self._reason(self.index.at(tag)) for tag in sorted(self.left)}
@@ -141,13 +143,23 @@ class _Explainer:
             known = self._shared[key] = make()
         return known
 
+    def _given_to(self, function: str) -> str | None:
+        """The backend whose function it is already; FuseOpsByPattern passes such one by."""
+        if function not in self._codegen:
+            self._codegen[function] = attribute(self.mod[function], "Codegen")
+        given = self._codegen[function]
+        return None if given is None else f"{given}"  # TVM's own strings have a repr of theirs
+
     def _callee(self, of: Def) -> tuple[str, str]:
         return str(of.args[0] if of.args else of.value.op), type_text(of.value.ty)
 
     def _form(self, of: Def, near: Near) -> Reason | None:
         if near.ok and near.root is not None:
             if of.block.primitive:
-                return words.primitive(of, near)
+                return words.passed_by(of, near, "Primitive")
+            backend = self._given_to(of.block.function)
+            if backend is not None:
+                return words.passed_by(of, near, "Codegen", backend)
             if not of.block.dataflow or not near.root.block.dataflow:
                 return words.not_in_dataflow(of, near)
             return words.lost(near, self._taken(near))

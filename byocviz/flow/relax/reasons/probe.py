@@ -5,10 +5,13 @@ fresh parameters, and given to the same rule through ``FuseOpsByPattern``, as it
 facet changed (`facets`). A change after which the rule matches is a cause, shown rather than
 guessed. Where no single one does, the changes that let the check come furthest are kept and the
 search goes on from there; what a set of changes does not need is dropped again.
+
+A check may take long, and is asked some hundred times: `Clock` ends that.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import combinations, islice
@@ -22,7 +25,7 @@ from byocviz.flow.relax.reasons.facets import facets
 from byocviz.flow.relax.reasons.fragment import Fragment, cut, key_of
 from byocviz.flow.relax.reasons.graph import Index
 from byocviz.flow.relax.reasons.patterns import Rule
-from byocviz.flow.relax.reasons.trace import Answer
+from byocviz.flow.relax.reasons.trace import Answer, short_path
 from byocviz.flow.relax.tag import tag_of
 
 _MOST_PROBES = 700
@@ -31,6 +34,13 @@ _MOST_PARTS = 80
 """Of axes that were changed together, how many choices of fewer are tried, fewest first."""
 _OTHERS = 3
 """Further single changes that would do, named beside the first."""
+
+
+TIME = 2.0
+"""Seconds that checks may take by themselves while they are probed, all of them together."""
+_TIME_OF_ONE = TIME / 2
+_QUICK = TIME / 20
+"""Seconds that a check may take even where others took all of the time."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +69,37 @@ class Cause:
     condition: str = ""
     error: str = ""
     probes: int = 0
+    stopped: bool = False
+    """Nothing was found in the time given; there was more to try."""
+
+
+class Clock:
+    """The time that checks took while they were probed."""
+
+    def __init__(self) -> None:
+        self.total = 0.0
+        self.by_rule: dict[int, float] = {}
+        self.places: dict[int, str] = {}
+        """Where the check of a rule begins, of those that were asked."""
+
+    def ask(self, rule: Rule, answer: Answer, context: Any) -> None:
+        """Let the rule's check answer, and count the time."""
+        start = time.perf_counter()
+        try:
+            answer.watch(rule.check, context)
+        finally:
+            seconds = time.perf_counter() - start
+            self.total += seconds
+            self.by_rule[rule.index] = self.by_rule.get(rule.index, 0.0) + seconds
+            if answer.code is not None:
+                place = f"{short_path(answer.code.co_filename)}:{answer.code.co_firstlineno}"
+                self.places[rule.index] = place
+
+    def over(self, rule: Rule) -> bool:
+        """Whether the rule's check is not to be asked any more. Slow checks leave quick ones
+        theirs."""
+        own = self.by_rule.get(rule.index, 0.0)
+        return own >= _TIME_OF_ONE or (self.total >= TIME and own >= _QUICK)
 
 
 class Prober:
@@ -68,6 +109,8 @@ class Prober:
         self.index = index
         self.kinds: dict[tuple[Any, ...], Cause] = {}
         self._places: dict[tuple[int, int], tuple[Cause, tuple[str, ...]]] = {}
+        self._clock = Clock()
+        self._stopped: dict[int, Cause] = {}
         self._together: dict[int, dict[Any, list[Flip]]] = {}
         """Changes that a rule needed together, by the rule: tried first with its other kinds."""
 
@@ -83,14 +126,19 @@ class Prober:
     def _cause(self, rule: Rule, call: Any) -> tuple[Cause, tuple[str, ...]]:
         fragment = cut(self.index, rule, call)
         if fragment is None:
+            if self._clock.over(rule):
+                return self._not_asked(rule), ()
             answer = self._ask_in_place(rule, call)
             cause = Cause(where=answer.where(), condition=answer.condition(), error=answer.error)
             return cause, ()
         key = key_of(fragment, rule.index)
         known = self.kinds.get(key)
+        if known is None and self._clock.over(rule):
+            return self._not_asked(rule), ()
         if known is None:
             together = self._together.setdefault(rule.index, {})
-            known = self.kinds[key] = _Search(rule, fragment).run(together.values())
+            search = _Search(rule, fragment, self._clock)
+            known = self.kinds[key] = search.run(together.values())
             if len(known.flips) > 1:
                 together.setdefault(
                     tuple((f.facet.label, f.accepted) for f in known.flips), known.flips
@@ -101,6 +149,11 @@ class Prober:
                 known.error = answer.error
         return known, tuple(fragment.steps[number].name for number in known.leaks)
 
+    def _not_asked(self, rule: Rule) -> Cause:
+        """The cause where the check had its time: the same for all further kinds of its match."""
+        made = Cause(where=self._clock.places.get(rule.index, ""), stopped=True)
+        return self._stopped.setdefault(rule.index, made)
+
     def _ask_in_place(self, rule: Rule, call: Any) -> Answer:
         """Ask the check in the module itself, about the one match; nothing is taken."""
         answer = Answer()
@@ -108,7 +161,7 @@ class Prober:
 
         def ask(context: Any) -> bool:
             if tag_of(context.matched_expr) == tag:
-                answer.watch(rule.check, context)
+                self._clock.ask(rule, answer, context)
             return False
 
         relax.transform.FuseOpsByPattern([with_check(rule.fusion, ask)])(self.index.module)
@@ -116,10 +169,12 @@ class Prober:
 
 
 class _Search:
-    def __init__(self, rule: Rule, fragment: Fragment) -> None:
+    def __init__(self, rule: Rule, fragment: Fragment, clock: Clock) -> None:
         self.rule = rule
         self.fragment = fragment
+        self.clock = clock
         self.probes = 0
+        self.stopped = False
 
     def run(self, known: Iterable[list[Flip]] = ()) -> Cause:
         """``known`` are changes that together made the rule take a piece of another shape."""
@@ -141,6 +196,7 @@ class _Search:
         cause.flips = self._narrow(self._fewest(flips))
         cause.others = [self._narrow([flip])[0] for flip in others]
         cause.probes = self.probes
+        cause.stopped = self.stopped and not cause.flips
         return cause
 
     def _again(self, flips: list[Flip], base: Answer) -> list[Flip]:
@@ -165,7 +221,7 @@ class _Search:
     def _climb(self, base: Answer) -> tuple[list[Flip], list[Flip]]:
         held: list[Flip] = []
         here, answer = self.fragment, base
-        while len(held) < _MOST_TOGETHER and self.probes < _MOST_PROBES:
+        while len(held) < _MOST_TOGETHER and not self._spent():
             found: list[Flip] = []
             further: tuple[tuple[int, int], Flip, Fragment, Answer] | None = None
             # Values that a deeper line mentions come to light only once the check gets there.
@@ -173,7 +229,7 @@ class _Search:
                 if facet.group and any(flip.facet.group == facet.group for flip in found):
                     continue
                 for text, change in facet.options:
-                    if self.probes >= _MOST_PROBES:
+                    if self._spent():
                         break
                     made = _apply(change, here)
                     said = self._ask(made) if made is not None else None
@@ -223,7 +279,7 @@ class _Search:
             if once is None:
                 continue
             for second in options[number + 1 :]:
-                if self.probes >= _MOST_PROBES:
+                if self._spent():
                     return []
                 if second.facet.label == first.facet.label:
                     continue
@@ -265,8 +321,17 @@ class _Search:
         said = self._ask(made) if made is not None else None
         return said is not None and said.accepted
 
+    def _spent(self) -> bool:
+        if self.clock.over(self.rule):
+            self.stopped = True
+        return self.stopped or self.probes >= _MOST_PROBES
+
     def _ask(self, fragment: Fragment, leak: bool = False) -> Answer | None:
-        """What the rule says of a fragment; None where TVM cannot build it or finds no match."""
+        """What the rule says of a fragment; None where TVM cannot build it or finds no match, and
+        where the time is over."""
+        if self.probes and self.clock.over(self.rule):
+            self.stopped = True
+            return None
         self.probes += 1
         try:
             module = fragment.build(leak)
@@ -277,7 +342,7 @@ class _Search:
 
         def ask(context: Any) -> bool:
             if tag_of(context.matched_expr) == last:
-                answer.watch(self.rule.check, context)
+                self.clock.ask(self.rule, answer, context)
             return False
 
         try:

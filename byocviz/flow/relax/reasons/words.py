@@ -9,7 +9,7 @@ from byocviz.flow.relax.reasons.graph import Def
 from byocviz.flow.relax.reasons.matcher import Mismatch
 from byocviz.flow.relax.reasons.nearest import Near
 from byocviz.flow.relax.reasons.patterns import Rule
-from byocviz.flow.relax.reasons.probe import Cause, Flip
+from byocviz.flow.relax.reasons.probe import TIME, Cause, Flip
 from byocviz.flow.relax.reasons.sizes import DIM
 from byocviz.recording.schema import Reason
 
@@ -91,15 +91,25 @@ def not_in_dataflow(of: Def, near: Near) -> Reason:
     )
 
 
-def primitive(of: Def, near: Near) -> Reason:
+def passed_by(of: Def, near: Near, marked: str, backend: str = "") -> Reason:
+    """The function itself is ``marked``, with Primitive or Codegen (of ``backend``)."""
     name = of.block.function
+    mend = f"Record the module before the pass that made {name} a composite or fused function."
+    said = marked
+    if backend:
+        said = f"{marked}={backend!r}"
+        mend = (
+            f"Record the module before the pass that gave {name} to {backend}; or, where it is "
+            f"not partitioned yet, drop the attribute: mod[{name!r}] = "
+            f"mod[{name!r}].without_attr({marked!r})."
+        )
     return Reason(
         "other-form",
-        f"The rule {near.rule.name} matches, but function {name} has the attribute Primitive, and "
+        f"The rule {near.rule.name} matches, but function {name} has the attribute {said}, and "
         f"FuseOpsByPattern passes such functions by.",
-        f"Record the module before the pass that made {name} a composite or fused function.",
+        mend,
         near.rule.name,
-        {"function": name, "attribute": "Primitive"},
+        {"function": name, "attribute": said},
     )
 
 
@@ -209,6 +219,13 @@ def refused(rule: Rule, cause: Cause, leaks: Sequence[str], error: str) -> Reaso
             f"not say what in them."
         )
         evidence["alone"] = "accepted"
+        mend = f"See the check at {cause.where}." if cause.where else "See the rule's check."
+    elif cause.stopped:
+        text = (
+            f"The check of {what} refuses; no change was found in the time given: it takes long "
+            f"to answer, and checks are asked with changed inputs for {TIME:g} s in all."
+        )
+        evidence["probing"] = "stopped"
         mend = f"See the check at {cause.where}." if cause.where else "See the rule's check."
     else:
         text = (

@@ -117,3 +117,57 @@ def test_parameters_that_do_not_fit(params: Any, words: list[str]) -> None:
     with pytest.raises(ModuleError) as error:
         apply(handmade(), "bind-parameters", params)
     assert all(word in str(error.value) for word in words)
+
+
+class Closed:
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise RuntimeError("closed")
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (None, "None was given"),
+        ("abc", "'abc' (str) was given"),
+        (1j, "1j (complex) was given"),
+        (np.full((4, 3), None), "numpy.ndarray of dtype object was given"),
+        (np.full((4, 3), "a"), "numpy.ndarray of dtype <U1 was given"),
+        (np.zeros((4, 3), "datetime64[s]"), "dtype datetime64[s] was given"),
+        (np.zeros((4, 3), "complex64"), "dtype complex64 was given"),
+        ([[1.0], [2.0, 3.0]], "list was given"),
+        (Closed(), "Closed was given"),
+        ({"weight": W}, "dict was given"),
+    ],
+)
+@pytest.mark.parametrize("as_list", [False, True])
+def test_what_is_no_tensor_is_named(value: Any, said: str, as_list: bool) -> None:
+    with pytest.raises(ModuleError) as error:
+        apply(handmade(), "bind-parameters", [value] if as_list else {"weight": value})
+    text = str(error.value)
+    assert "parameter 'weight' has type" in text
+    assert said in text
+    assert "Give a NumPy array" in text
+
+
+@pytest.mark.parametrize("params", ["abc", b"abc", 3, True, object(), W, iter([W])])
+def test_what_holds_no_parameters(params: Any) -> None:
+    with pytest.raises(ModuleError) as error:
+        apply(handmade(), "bind-parameters", params)
+    assert type(params).__name__ in str(error.value)
+    assert "a mapping from parameter name to array" in str(error.value)
+
+
+def test_a_list_of_numbers_under_a_name_is_a_tensor(lab: Any) -> None:
+    mod = handmade()
+    with pytest.raises(ModuleError, match="Convert it to float32"):
+        apply(mod, "bind-parameters", {"weight": W.tolist()})
+    with pytest.raises(ModuleError, match="no parameters named 'other'"):
+        apply(mod, "bind-parameters", {"other": [W]})
+    after, _ = apply(mod, "bind-parameters", {"weight": list(W)})
+    np.testing.assert_allclose(lab.run(after, X)[0], X @ W.T)
+
+
+def test_the_other_byte_order(lab: Any) -> None:
+    swapped = W.astype(W.dtype.newbyteorder())
+    after, _ = apply(handmade(), "bind-parameters", {"weight": swapped})
+    np.testing.assert_allclose(lab.run(after, X)[0], X @ W.T)

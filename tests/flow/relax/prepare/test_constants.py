@@ -29,14 +29,14 @@ def module(build: Any, weight: Any = W, private: bool = False, name: str = "main
     x = relax.Var("x", relax.TensorType((1,), str(weight.dtype)))
     with bb.function(name, [x], private=private):
         with bb.dataflow():
-            m = bb.emit(build(relax.const(weight)))
+            m = bb.emit(build(relax.const(weight, str(weight.dtype))))
             out = bb.emit_output(relax.Tuple([bb.emit(relax.op.add(m, x)), m]))
         bb.emit_func_output(out)
     return bb.get()
 
 
 @pytest.mark.parametrize("name", MOVES)
-@pytest.mark.parametrize("dtype", ["float32", "int8", "bool", "float16"])
+@pytest.mark.parametrize("dtype", ["float32", "int8", "bool", "float16", "int64", "float64"])
 def test_moves_keep_every_bit(lab: Any, name: str, dtype: str) -> None:
     if dtype == "bool":
         mod = lab.tagged(only(MOVES[name], W.astype(dtype)))
@@ -61,7 +61,7 @@ def only(build: Any, weight: np.ndarray) -> Any:
     bb = relax.BlockBuilder()
     with bb.function("main", []):
         with bb.dataflow():
-            out = bb.emit_output(build(relax.const(weight)))
+            out = bb.emit_output(build(relax.const(weight, str(weight.dtype))))
         bb.emit_func_output(out)
     return bb.get()
 

@@ -492,3 +492,62 @@ def test_probing_prints_nothing(capfd):
     Case(resize(layout="NHWC"), table("tensorrt"))
     out, err = capfd.readouterr()
     assert out == err == ""
+
+
+@pytest.mark.parametrize("kinds", [1, 12])
+def test_a_slow_check_is_not_probed_for_ever(monkeypatch, kinds):
+    from byocviz.flow.relax.reasons import probe
+
+    now = [0.0]
+    monkeypatch.setattr(probe.time, "perf_counter", lambda: now[0])
+    asked = Counter()
+
+    def slow(context):
+        asked["slow"] += 1
+        now[0] += 1.0
+        return False
+
+    def quick(context):
+        asked["quick"] += 1
+        return str(context.annotated_expr["root"].ty.dtype) == "float16"
+
+    def build(emit, *params):
+        return [emit(make(x)) for x in params for make in (op.exp, op.log, op.tanh)]
+
+    mod = module(build, *[tensor((2, i + 1)) for i in range(kinds)])
+    rules = [
+        anything("t.slow", "relax.exp", check=slow),
+        anything("t.slower", "relax.tanh", check=lambda c: slow(c)),
+        anything("t.quick", "relax.log", check=quick),
+    ]
+    case = Case(mod, rules)
+    # Each check was asked once for every match by the pass itself.
+    assert asked["slow"] - 2 * kinds <= 4
+    for name, where in (("relax.exp", "slow"), ("relax.tanh", "slower")):
+        for nth in range(kinds):
+            reason = case.of(name, nth)
+            assert reason.code == "check-refused"
+            assert reason.rule == f"t.{where}"
+            assert "no change was found in the time given" in reason.text
+            assert reason.evidence["probing"] == "stopped"
+            assert re.search(r"test_probe\.py:\d+", reason.evidence["check"])
+            assert reason.evidence["check"] in reason.mend
+    # A quick check is probed all the same.
+    assert case.of("relax.log").evidence["accepted"] == "float16"
+    assert asked["quick"] > kinds
+
+
+def test_a_check_that_waits_is_not_asked_often():
+    import time
+
+    asked = []
+
+    def waiting(context):
+        asked.append(context)
+        time.sleep(0.4)
+        return False
+
+    mod = module(lambda e, x: e(op.exp(x)), tensor((2, 3)))
+    case = Case(mod, [anything("t.slow", "relax.exp", check=waiting)])
+    assert "in the time given" in case.of("relax.exp").text
+    assert len(asked) < 10

@@ -182,6 +182,19 @@ def test_a_function_that_is_primitive_already():
     assert reason.evidence["attribute"] == "Primitive"
 
 
+def test_a_function_that_is_a_backends_already():
+    mod = module(lambda e, x: e(op.exp(x)), X)
+    mod["main"] = mod["main"].with_attr("Codegen", "tensorrt")
+    case = Case(mod, [EXP])
+    reason = case.of("relax.exp")
+    assert reason.code == "other-form"
+    assert reason.evidence == {"function": "main", "attribute": "Codegen='tensorrt'"}
+    assert "has the attribute Codegen='tensorrt'" in reason.text
+    assert "without_attr('Codegen')" in reason.mend
+    mod["main"] = mod["main"].without_attr("Codegen")
+    assert takes(mod, [EXP], "relax.exp")
+
+
 def test_calls_of_functions_have_a_reason_too():
     inner = module(lambda e, x: e(op.exp(x)), X)["main"]
     builder = relax.BlockBuilder()
