@@ -123,7 +123,8 @@ def _constant(values: np.ndarray, dtype: str) -> Any:
         cast = values.astype(s.to_numpy(relax.const(0.0, dtype)).dtype)
     if not np.isfinite(cast.astype(np.float64)).all():
         raise _Refused(NOT_FINITE)
-    return relax.const(cast)
+    # The dtype is named: relax.const makes float64 float32 otherwise.
+    return relax.const(cast, dtype)
 
 
 def _scale_and_shift(view: s.View, edits: s.Edits, norm: _Norm) -> None:

@@ -252,7 +252,7 @@ def _found(
     if constant is None:
         constant = relax.const(bound, s.dtype_of(out.ty))
     elif s.static_shape(constant.ty) != ():
-        constant = relax.const(value)
+        constant = relax.const(value, s.dtype_of(constant.ty))
     return _OneSided(out, kind, x, bound, constant, bound_first)
 
 

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tvm import relax
 
+import byocviz
 from byocviz.flow.relax.prepare import apply, apply_all, batch_norm, decompose
 
 CONV: dict[str, dict[str, Any]] = {
@@ -258,3 +259,24 @@ def test_values_stay(lab: Any, kind: str, flags: tuple[bool, bool], seed: int) -
     x = np.random.default_rng(seed).standard_normal(options["x"]).astype("float32")
     for a, b in zip(lab.run(mod, x), lab.run(after, x), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-3)
+
+
+def test_float64_stays_float64() -> None:
+    kind = relax.TensorType((1, 3, 4, 4), "float64")
+    x = relax.Var("x", kind)
+    rng = np.random.default_rng(0)
+    gamma, beta, mean, variance = (
+        relax.const(rng.uniform(0.5, 1.5, 3), "float64") for _ in range(4)
+    )
+    weight = relax.const(rng.standard_normal((3, 3, 1, 1)), "float64")
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            conv = builder.emit(relax.op.nn.conv2d(x, weight))
+            norm = relax.op.nn.batch_norm(conv, gamma, beta, mean, variance, 1, training=False)
+            out = builder.emit_output(builder.emit(norm)[0])
+        builder.emit_func_output(out)
+    recording = byocviz.record(builder.get(), verify=True, progress=False)
+    assert recording.failed is None
+    assert not [s.verify_error for s in recording.steps if s.verify_error]
+    assert max(s.max_difference or 0.0 for s in recording.steps) < 1e-12
