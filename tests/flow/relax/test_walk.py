@@ -67,7 +67,7 @@ def test_all_pruned_is_as_before(case: Case) -> None:
     recording = record(case, prune=byocviz.PrunePolicy(min_ops=10**9))
     assert recording.failed is None
     last = recording.last
-    assert not last.subgraphs
+    assert not [s for s in last.subgraphs if s.backend == case.backend]
     assert last.profile.ops == recording.step("partition").profile.ops
     if any(f.kind == "composite" for f in recording.step("prepare").functions):
         return  # a composite function that was given comes out of its subgraph as one of its own
