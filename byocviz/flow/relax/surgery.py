@@ -101,9 +101,9 @@ def children(expr: Expr) -> Iterator[Expr]:
     """What an expression reads directly: variables, constants, nested expressions."""
     if isinstance(expr, relax.Call):
         yield expr.op
-        yield from expr.args
+        yield from expr.args[:]
     elif isinstance(expr, relax.Tuple):
-        yield from expr.fields
+        yield from expr.fields[:]
     elif isinstance(expr, relax.TupleGetItem):
         yield expr.tuple_value
 
@@ -118,7 +118,7 @@ def variables(expr: Expr) -> Iterator[Var]:
         elif isinstance(item, relax.If):
             stack += (item.cond, item.true_branch, item.false_branch)
         elif isinstance(item, relax.SeqExpr):
-            stack += [b.value for block in item.blocks for b in block.bindings]
+            stack += [b.value for block in item.blocks[:] for b in block.bindings[:]]
             stack.append(item.body)
         elif isinstance(item, relax.Function):
             stack.append(item.body)
@@ -139,9 +139,9 @@ def blocks_of(expr: Expr) -> Iterator[Block]:
         yield from blocks_of(expr.true_branch)
         yield from blocks_of(expr.false_branch)
     elif isinstance(expr, relax.SeqExpr):
-        for block in expr.blocks:
+        for block in expr.blocks[:]:
             yield block
-            for binding in block.bindings:
+            for binding in block.bindings[:]:
                 if isinstance(binding.value, relax.If | relax.Function | relax.SeqExpr):
                     yield from blocks_of(binding.value)
 
@@ -149,7 +149,7 @@ def blocks_of(expr: Expr) -> Iterator[Block]:
 def calls_in(expr: Expr) -> Iterator[Expr]:
     """Every call bound under an expression, in order."""
     for block in blocks_of(expr):
-        for binding in block.bindings:
+        for binding in block.bindings[:]:
             if isinstance(binding.value, relax.Call):
                 yield binding.value
 
@@ -204,7 +204,7 @@ def map_blocks(expr: Expr, fn: Callable[[Block], Sequence[Block]]) -> Expr:
         return expr
     blocks: list[Block] = []
     changed = False
-    for block in expr.blocks:
+    for block in expr.blocks[:]:
         inner = _map_values(block, lambda value: map_blocks(value, fn))
         made = list(fn(inner))
         changed |= len(made) != 1 or not made[0].same_as(block)
@@ -214,7 +214,7 @@ def map_blocks(expr: Expr, fn: Callable[[Block], Sequence[Block]]) -> Expr:
 
 def _map_values(block: Block, fn: Callable[[Expr], Expr]) -> Block:
     bindings, changed = [], False
-    for binding in block.bindings:
+    for binding in block.bindings[:]:
         value = binding.value
         if isinstance(value, relax.If | relax.Function | relax.SeqExpr):
             made = fn(value)
@@ -257,7 +257,7 @@ class View:
         self.elements: dict[int, list[tuple[int, Var]]] = {}
         """For a tuple variable: (index, variable) of each TupleGetItem that reads it."""
         for number, block in enumerate(self.blocks):
-            for binding in block.bindings:
+            for binding in block.bindings[:]:
                 name = key(binding.var)
                 self.bindings[name] = binding
                 self.block[name] = number
@@ -362,7 +362,7 @@ class Edits:
             same = all(a.same_as(b) for a, b in zip(parts, old, strict=True))
             return expr if same else relax.If(*parts, expr.span)
         if isinstance(expr, relax.SeqExpr):
-            blocks = [self._block(block) for block in expr.blocks]
+            blocks = [self._block(block) for block in expr.blocks[:]]
             body = substitute(expr.body, self.values)
             same = all(a.same_as(b) for a, b in zip(blocks, expr.blocks, strict=True))
             if same and body.same_as(expr.body):
@@ -373,7 +373,7 @@ class Edits:
     def _block(self, block: Block) -> Block:
         bindings: list[Binding] = []
         changed = False
-        for binding in block.bindings:
+        for binding in block.bindings[:]:
             made = self.bindings.get(key(binding.var))
             changed |= made is not None
             for item in [binding] if made is None else made:
@@ -396,13 +396,13 @@ def substitute(expr: Expr, values: Mapping[int, Expr]) -> Expr:
         # A replacement may itself have been replaced by a later edit.
         return expr if found is None else substitute(found, values)
     if isinstance(expr, relax.Call):
-        args = [substitute(a, values) for a in expr.args]
+        args = [substitute(a, values) for a in expr.args[:]]
         op = substitute(expr.op, values) if isinstance(expr.op, _VAR) else expr.op
         if op.same_as(expr.op) and all(a.same_as(b) for a, b in zip(args, expr.args, strict=True)):
             return expr
         return relax.Call(op, args, expr.attrs, list(expr.ty_args), expr.span, ret_ty=expr.ty)
     if isinstance(expr, relax.Tuple):
-        fields = [substitute(f, values) for f in expr.fields]
+        fields = [substitute(f, values) for f in expr.fields[:]]
         if all(a.same_as(b) for a, b in zip(fields, expr.fields, strict=True)):
             return expr
         return relax.Tuple(fields, expr.span)

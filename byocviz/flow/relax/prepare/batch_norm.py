@@ -72,7 +72,7 @@ def _rewrite(func: Any, ctx: PrepareContext) -> Any:
     view = s.View(func)
     edits = s.Edits(view)
     for block in view.blocks:
-        for binding in block.bindings:
+        for binding in block.bindings[:]:
             if s.op_name(binding.value) != BATCH_NORM:
                 continue
             try:
@@ -146,7 +146,7 @@ def _into_convolution(view: s.View, edits: s.Edits, norm: _Norm) -> bool:
     source, bias, between = norm.x, np.zeros(1), []
     value = _only_reader(view, source)
     if s.op_name(value) == "relax.add":
-        constants = [view.value(a) for a in value.args]
+        constants = [view.value(a) for a in value.args[:]]
         where = [i for i, c in enumerate(constants) if s.is_constant(c)]
         if len(where) != 1:
             return False

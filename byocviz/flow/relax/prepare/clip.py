@@ -59,7 +59,7 @@ def _rewrite(prims: _PrimFuncs, func: Any, ctx: PrepareContext) -> Any:
     view = s.View(func)
     found: dict[int, _OneSided] = {}
     for block in view.blocks:
-        for binding in block.bindings:
+        for binding in block.bindings[:]:
             if prims.kind(binding.value):
                 try:
                     found[s.key(binding.var)] = _read(prims, view, binding)
@@ -124,7 +124,7 @@ def _remove_debris(view: s.View, edits: s.Edits, debris: list[Any]) -> None:
     gone = {s.key(var) for var in debris}
     candidates = []
     for block in view.blocks:
-        for binding in block.bindings:
+        for binding in block.bindings[:]:
             name = s.op_name(binding.value)
             guard = name == "relax.isnan" or name == "relax.where"
             if s.key(binding.var) in gone or (guard and view.uses[s.key(binding.var)] > 0):
@@ -261,7 +261,7 @@ def _guarded(view: s.View, bound: Any) -> Any:
     value = view.value(bound)
     if s.op_name(value) != "relax.where":
         return value if s.is_constant(value) else bound
-    test, _, chosen = (view.value(a) for a in value.args)
+    test, _, chosen = (view.value(a) for a in value.args[:])
     if s.op_name(test) != "relax.isnan" or not s.is_constant(chosen):
         return bound
     tested = view.value(test.args[0])

@@ -44,7 +44,7 @@ def _rewrite(func: Any, ctx: PrepareContext) -> Any:
     edits = s.Edits(view)
     known: dict[int, Any] = {}
     for block in view.blocks:
-        for binding in block.bindings:
+        for binding in block.bindings[:]:
             var, value = binding.var, binding.value
             if not isinstance(binding, relax.VarBinding):
                 continue

@@ -129,7 +129,7 @@ class _Folding:
         chosen: list[Any] = []
         waiting: list[int] = []
         for block in self.view.blocks:
-            for binding in block.bindings:
+            for binding in block.bindings[:]:
                 if not isinstance(binding, relax.VarBinding):
                     continue
                 name, value = s.key(binding.var), binding.value

@@ -46,7 +46,7 @@ def _rewrite(func: Any, ctx: PrepareContext) -> Any:
     edits = s.Edits(view)
     debris: list[Any] = []
     for block in view.blocks:
-        for binding in block.bindings:
+        for binding in block.bindings[:]:
             name = s.op_name(binding.value)
             if name not in _OPS or not isinstance(binding, relax.VarBinding):
                 continue
