@@ -91,5 +91,3 @@ class Reading:
         self.site_of: dict[int, int] = {}
         self.blocks: dict[int, int] = {}
         """The binding block that each call stands in: a number of its own in the function."""
-        self.boxes: list[tuple[str, str]] = []
-        """(function, rule) of each composite function read, in order."""

@@ -340,7 +340,6 @@ class _Reader:
         if composite:
             self.rule = plain(composite)
             self.parent = self._node("composite", self.rule, "", name)
-            self.r.boxes.append((name, self.rule))
         for param, value in zip(function.params[:], arguments, strict=True):
             self.env[param] = value
         result = self._body(function.body)

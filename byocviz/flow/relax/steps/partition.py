@@ -17,5 +17,4 @@ def run(state: State) -> Outcome:
             "Relax partitions while it merges."
         ),
         outlined=True,
-        same_text=True,
     )

@@ -75,5 +75,3 @@ class Outcome:
     outlined: bool = False
     """Draw external functions by themselves rather than in place."""
     rewrites: list[Rewrite] = field(default_factory=list)
-    same_text: bool = False
-    """The module is the one of the step before, drawn in another way."""
