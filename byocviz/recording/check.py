@@ -7,6 +7,7 @@ Vocabulary (kinds, codes) is not checked: a reader shows a word that it does not
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterable
 from typing import Any, get_args
 
@@ -15,7 +16,8 @@ import msgspec
 from byocviz.errors import RecordingError
 from byocviz.recording.schema import Graph, Profile, RecordingData, Step
 
-MAX_RESULT_DEPTH = 32
+MAX_EXTRA_DEPTH = 32
+_IMAGE = re.compile(r"data:image/(?:jpeg|png);base64,[A-Za-z0-9+/]{4,}={0,2}")
 
 
 class _Fault(Exception):
@@ -30,7 +32,8 @@ def check(recording: RecordingData, name: str = "") -> None:
     try:
         _check_ops(recording)
         _check_steps(recording)
-        _check_results(recording.results)
+        _check_results(recording)
+        _check_extra(recording.extra)
     except _Fault as fault:
         if name:
             raise RecordingError(
@@ -231,20 +234,42 @@ def _check_boxes(graph: Graph, where: str) -> None:
             settled[one] = 1
 
 
-def _check_results(results: dict[str, Any]) -> None:
+def _check_results(recording: RecordingData) -> None:
+    results = recording.results
+    build = results.build
+    if build is not None:
+        for engine in build.engines:
+            where = f"the engine of {engine.function!r}"
+            unknown = next((i for i in engine.op_ids if i not in recording.ops), None)
+            if unknown is not None:
+                raise _Fault(f"{where} names operator {unknown}, which is not recorded")
+            for key in (engine.code, engine.layers):
+                if key and key not in recording.texts:
+                    raise _Fault(f"{where} names text {key!r}, which is not recorded")
+        for index, node in enumerate(build.tree):
+            if not -1 <= node.parent < index:
+                raise _Fault(f"module {index} of the tree has the parent {node.parent}")
+    for photo in results.photos:
+        if photo.width < 1 or photo.height < 1:
+            raise _Fault(f"photo {photo.name!r} is {photo.width} x {photo.height} pixels")
+        if photo.image and not _IMAGE.fullmatch(photo.image):
+            raise _Fault(f"photo {photo.name!r} is no JPEG or PNG as a data URL")
+
+
+def _check_extra(extra: dict[str, Any]) -> None:
     """Plain data of bounded depth; a walk without recursion, for foreign depth may be any."""
-    todo: list[tuple[Any, int]] = [(results, 0)]
+    todo: list[tuple[Any, int]] = [(extra, 0)]
     while todo:
         value, depth = todo.pop()
-        if depth > MAX_RESULT_DEPTH:
-            raise _Fault(f"results are nested deeper than {MAX_RESULT_DEPTH}")
+        if depth > MAX_EXTRA_DEPTH:
+            raise _Fault(f"extra is nested deeper than {MAX_EXTRA_DEPTH}")
         if isinstance(value, dict):
             for key in value:
                 if not isinstance(key, str):
-                    raise _Fault(f"results have a key {key!r} that is no string")
+                    raise _Fault(f"extra has a key {key!r} that is no string")
         for inner in value.values() if isinstance(value, dict) else value:
             # Leaves here, not through the list: there can be millions.
             if isinstance(inner, (dict, list, tuple)):
                 todo.append((inner, depth + 1))
             elif inner is not None and not isinstance(inner, (str, int, float)):
-                raise _Fault(f"results hold a {type(inner).__name__}, not plain data")
+                raise _Fault(f"extra holds a {type(inner).__name__}, not plain data")

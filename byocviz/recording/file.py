@@ -94,7 +94,7 @@ _FOREIGN = (
 def to_bytes(recording: schema.RecordingData, *, max_bytes: int = MAX_BYTES) -> bytes:
     """The file's contents. Raises `RecordingError` where `from_bytes` would not take them back:
     the recording is inconsistent, has a field of another type than the schema's, holds what a
-    file cannot (``results`` takes plain numbers, strings, lists and dicts) or is larger than
+    file cannot (``extra`` takes plain numbers, strings, lists and dicts) or is larger than
     ``max_bytes`` unpacked.
 
     Lone surrogates in the title (of a file name that is not UTF-8) are written out as escapes.

@@ -14,6 +14,8 @@ from typing import Any
 
 import msgspec
 
+from byocviz.recording.results import Results
+
 SCHEMA = 1
 """Version of the file's structure. A reader refuses a file with a larger number."""
 
@@ -360,5 +362,7 @@ class RecordingData(msgspec.Struct, omit_defaults=True):
     """IR text by key; equal texts are kept once."""
     what_if: list[Blocker] | None = None
     """None until `Recording.blockers` was asked where TVM is at hand."""
-    results: dict[str, Any] = {}
-    """What building adds later, by name."""
+    results: Results = msgspec.field(default_factory=Results)
+    """What building, running and timing added."""
+    extra: dict[str, Any] = {}
+    """Plain data of the person's own, by name; the viewer lists it."""

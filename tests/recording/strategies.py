@@ -214,7 +214,7 @@ def recordings(draw: st.DrawFn, max_ops: int = 7) -> Recording:
         steps=steps,
         texts=texts,
         what_if=draw(st.none() | st.lists(_blockers, max_size=2)),
-        results=draw(
+        extra=draw(
             st.dictionaries(
                 names, st.recursive(st.none() | st.integers(0, 9) | names, st.lists), max_size=2
             )

@@ -135,8 +135,8 @@ def _set(path: str, value: object):
         ("steps.5.name", "import", "stands twice"),
         ("ops.0.id", 7, "operator 0 calls itself 7"),
         ("ops.0.replaced_by", [4321], "operator 4321"),
-        ("results", {"a": {1: 2}}, "key 1"),
-        ("results", {"a": msgspec.msgpack.Ext(4, b"x")}, "a Ext"),
+        ("extra", {"a": {1: 2}}, "key 1"),
+        ("extra", {"a": msgspec.msgpack.Ext(4, b"x")}, "a Ext"),
     ],
 )
 def test_each_contradiction_is_named(path: str, value: object, said: str) -> None:
@@ -203,12 +203,12 @@ def test_a_long_chain_of_boxes_is_no_cycle_and_a_ring_is() -> None:
 
 @pytest.mark.parametrize("depth", [40, 500, 5_000, 1_000_000])
 def test_deep_nesting_is_refused(depth: int) -> None:
-    for where in (b"\x81\xa9recording\x81\xa7results\x81\xa1a", b"\x81\xa7unknown"):
+    for where in (b"\x81\xa9recording\x81\xa5extra\x81\xa1a", b"\x81\xa7unknown"):
         with pytest.raises(RecordingError):
             from_bytes(_packed(where + b"\x91" * depth))
-    nested = {"results": {"a": []}}
+    nested = {"extra": {"a": []}}
     for _ in range(40):
-        nested = {"results": {"a": nested["results"]}}
+        nested = {"extra": {"a": nested["extra"]}}
     with pytest.raises(RecordingError, match="nested deeper than 32"):
         from_bytes(_unchecked(nested))
 
@@ -226,7 +226,7 @@ def test_a_bomb_is_not_unpacked() -> None:
 def _crowd(kind: str, count: int) -> bytes:
     """A file of a few kB whose payload is so many small things."""
     plain = msgspec.msgpack.decode(encode(RecordingData(title="x")))
-    inside: dict = {"results": {"a": "@@@@"}}
+    inside: dict = {"extra": {"a": "@@@@"}}
     many = b"\xdd" + count.to_bytes(4, "big")
     if kind == "lists":
         many += b"\x90" * count
@@ -483,10 +483,10 @@ def test_a_name_as_long_and_odd_as_is_legal(name: str, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("value", [object(), b"bytes", {1: 2}, {1, 2}])
-def test_results_that_are_no_plain_data_cannot_be_saved(value: object) -> None:
+def test_extra_that_are_no_plain_data_cannot_be_saved(value: object) -> None:
     recording = built(9)
-    recording.results["latency"] = value
-    with pytest.raises(RecordingError, match="results"):
+    recording.extra["latency"] = value
+    with pytest.raises(RecordingError, match="extra"):
         to_bytes(recording)
 
 
@@ -521,8 +521,8 @@ def _wrong(path: str, value: object) -> Recording:
         ("ops.0.macs", 1 << 70, "ops[0].macs: "),
         ("ops.0.name", "\udcff", "ops[0].name: "),
         ("what_if", [3], "what_if[0]: Expected `object`"),
-        ("results.n", 1 << 70, "results['n']: "),
-        ("results.n", [[object()]], "results['n'][0][0]: "),
+        ("extra.n", 1 << 70, "extra['n']: "),
+        ("extra.n", [[object()]], "extra['n'][0][0]: "),
         ("title", 5, "title: Expected `str`"),
         ("ops", None, "ops: Expected `object`"),
         ("steps", None, "steps: Expected `array`"),
@@ -536,9 +536,9 @@ def test_what_would_not_load_is_not_written(path: str, value: object, said: str,
     assert not list(tmp_path.iterdir())
 
 
-def test_endless_results_are_refused() -> None:
+def test_endless_extra_are_refused() -> None:
     recording = built(9)
-    recording.results["a"] = recording.results
+    recording.extra["a"] = recording.extra
     with pytest.raises(RecordingError, match="cannot be written"):
         to_bytes(recording)
 
@@ -556,7 +556,7 @@ def test_a_recording_too_large_to_load_is_not_written(tmp_path) -> None:
     assert load(file.save(RECORDING, tmp_path / "a", max_bytes=size), max_bytes=size) == RECORDING
     with pytest.raises(RecordingError, match=r"not load again: .* of at most .*\n.*max_bytes"):
         file.save(RECORDING, tmp_path / "b", max_bytes=size - 1)
-    crowd = msgspec.structs.replace(RECORDING, results={"a": [[]] * 300_000})
+    crowd = msgspec.structs.replace(RECORDING, extra={"a": [[]] * 300_000})
     with pytest.raises(RecordingError, match="only repeat each other"):
         crowd.save(tmp_path / "b")
     blank = msgspec.structs.replace(RECORDING, texts=RECORDING.texts | {"a": " " * 40_000_000})

@@ -1,0 +1,36 @@
+"""Non-maximum suppression."""
+
+from __future__ import annotations
+
+from byocviz.building.lower.call import Call
+from byocviz.building.lower.graph import Graph, Tensor
+from byocviz.building.lower.registry import converter
+
+
+@converter("relax.vision.all_class_non_max_suppression")
+def all_class_non_max_suppression(g: Graph, call: Call) -> list[Tensor]:
+    """The rows (batch, class, box) that are kept, and how many they are.
+
+    Relax gives the rows a fixed number, batch * classes * boxes; TVM's code cuts them to those
+    that count. A fixed buffer cannot be cut: the rows after them are -1, which names no box.
+    """
+    boxes, scores = call.tensor(0), call.tensor(1)
+    form = str(call.attr("output_format"))
+    if form != "onnx":
+        raise call.refuse(
+            "output_format", form, "Only ONNX's form is expressed.", "output_format='onnx'"
+        )
+    if boxes.dtype != "float32" or scores.dtype != "float32":
+        raise call.refuse("dtype", f"{boxes.dtype}, {scores.dtype}", "ONNX takes float32.")
+    if scores.rank != 3 or boxes.rank != 3:
+        raise call.refuse("scores", list(scores.dims), "ONNX takes [batch, classes, boxes].")
+    limit = g.ints([int(call.number(2))])
+    thresholds = [g.constant([float(call.number(i))], "float32") for i in (3, 4)]
+    rows = call.shapes[0][0]
+    kept = g.add("NonMaxSuppression", boxes, scores, limit, *thresholds, dtype="int64")
+    count = g.add("Slice", g.add("Shape", kept, dtype="int64"), g.ints([0]), g.ints([1]),
+                  shape=(1,))  # fmt: skip
+    left = g.add("Sub", g.ints([rows]), count)
+    pads = g.add("Concat", g.ints([0, 0]), left, g.ints([0]), axis=0, shape=(4,))
+    padded = g.add("Pad", kept, pads, g.scalar(-1, "int64"), mode="constant", shape=call.shapes[0])
+    return [padded, g.cast(count, call.dtypes[1])]

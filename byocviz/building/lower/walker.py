@@ -1,0 +1,398 @@
+"""Walks the body of an external function and has each call converted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import relax
+
+from byocviz.building.errors import LoweringError
+from byocviz.building.lower.call import Call
+from byocviz.building.lower.graph import Graph, Tensor, onnx_type
+from byocviz.building.lower.lowered import Lowered, Port
+from byocviz.building.lower.registry import find
+from byocviz.errors import ModuleError
+from byocviz.flow.relax.compat import Constant, attribute, plain, tensor_of
+from byocviz.flow.relax.surgery import dtype_of, static_shape
+from byocviz.flow.relax.tag import tag_of
+
+OPSETS = range(17, 22)
+"""The opsets that the converters write."""
+
+IR_VERSION = 9
+"""The file format: read by every runtime that reads opset 17 to 21."""
+
+_FIXED = (
+    "Give the module fixed shapes before it is recorded (relax.transform.BindSymbolicVars, or "
+    "shapes= where the model is loaded)."
+)
+
+
+def lower(
+    function: Any,
+    *,
+    name: str | None = None,
+    opset: int = 17,
+    module: Any = None,
+    operators: Sequence[int] | None = None,
+) -> Lowered:
+    """The ONNX model of a Relax function.
+
+    ``function`` is an external function as MergeCompositeFunctions leaves it, one of annotate's
+    with a single composite function, a composite function, or a plain Relax function. Composite
+    functions that it calls may be local ones, or functions of ``module``. ``name`` is by default
+    its global symbol. ``operators`` are the ids of its calls in order (a recording's
+    ``Subgraph.op_ids``); by default those in the calls' spans, where equal composite functions
+    share theirs.
+
+    Raises `LoweringError` for the first call that cannot be expressed with the same meaning, and
+    `ModuleError` for what is no Relax function or an opset out of `OPSETS`.
+    """
+    return _Walker(function, name, opset, module, None, operators).finish()
+
+
+def check(function: Any, *, opset: int = 17, module: Any = None) -> list[LoweringError]:
+    """Everything in a Relax function that `lower` would refuse, in order; none: it lowers."""
+    errors: list[LoweringError] = []
+    _Walker(function, None, opset, module, errors)
+    return errors
+
+
+class _Walker:
+    """``errors`` gathers what is refused; None raises the first."""
+
+    def __init__(
+        self,
+        function: Any,
+        name: str | None,
+        opset: int,
+        module: Any,
+        errors: list[LoweringError] | None,
+        operators: Sequence[int] | None = None,
+    ) -> None:
+        if not isinstance(function, relax.Function):
+            raise ModuleError(
+                f"A Relax function is wanted, not {type(function).__name__}.",
+                "Give module[name] of a partitioned module.",
+            )
+        if opset not in OPSETS:
+            raise ModuleError(
+                f"The opset {opset} is not written here.",
+                f"Choose one from {OPSETS.start} to {OPSETS.stop - 1}.",
+            )
+        self.name = name or plain(attribute(function, "global_symbol") or "subgraph")
+        self.graph = Graph(opset)
+        self.module = module
+        self.errors = errors
+        self.env: dict[Any, Any] = {}
+        self.constants: dict[Any, Tensor] = {}
+        self.inputs: list[Port] = []
+        self.variable = ""
+        self.depth = 0
+        for index, param in enumerate(function.params):
+            self.env[param] = self._input(param.name, param.ty, index, ())
+        self.given = list(operators) if operators is not None else None
+        self.calls = 0
+        result = self._body(function.body)
+        if self.given is not None and len(self.given) != self.calls:
+            raise ModuleError(
+                f"{self.name} has {self.calls} operators and {len(self.given)} ids are given.",
+                "Give the op_ids of the subgraph whose function it is.",
+            )
+        self.tuple_output = isinstance(result, list)
+        self.outputs: list[tuple[Port, Tensor]] = []
+        self._output(result, ())
+
+    # -- the edges of the model
+
+    def _refused(self, error: LoweringError) -> None:
+        if self.errors is None:
+            raise error
+        self.errors.append(error)
+
+    def _input(self, name: str, ty: Any, index: int, path: tuple[int, ...]) -> Any:
+        if isinstance(ty, relax.TupleType):
+            return [
+                self._input(f"{name}_{i}", field, index, (*path, i))
+                for i, field in enumerate(ty.fields)
+            ]
+        if isinstance(ty, relax.ShapeType):
+            if ty.values is not None:
+                return relax.ShapeExpr(list(ty.values))
+            self._refused(
+                LoweringError(
+                    "parameter", -1, plain(name), "type", plain(ty), "Its shape is not known now.",
+                    _FIXED,
+                )
+            )  # fmt: skip
+            return relax.ShapeExpr([1] * max(int(ty.ndim), 0))
+        shape, dtype = self._known("parameter", name, ty)
+        tensor = self.graph.input(_clean(name), dtype, shape)
+        self.inputs.append(Port(tensor.name, dtype, shape, index, path))
+        return tensor
+
+    def _known(self, what: str, name: str, ty: Any) -> tuple[tuple[int, ...], str]:
+        """Shape and element type of a tensor type; placeholders for what is refused."""
+        shape, dtype = static_shape(ty), dtype_of(ty)
+        if shape is None:
+            self._refused(
+                LoweringError(
+                    what, -1, plain(name), "type", plain(ty), "Engines are built for fixed shapes.",
+                    _FIXED,
+                )
+            )  # fmt: skip
+            shape = (1,) * max(int(getattr(ty, "ndim", 1)), 0)
+        try:
+            onnx_type(dtype)
+        except KeyError:
+            self._refused(
+                LoweringError(
+                    what, -1, plain(name), "dtype", dtype or "unknown", "ONNX has no such type."
+                )
+            )
+            dtype = "float32"
+        return shape, dtype
+
+    def _output(self, value: Any, path: tuple[int, ...]) -> None:
+        if isinstance(value, list):
+            for index, field in enumerate(value):
+                self._output(field, (*path, index))
+            return
+        if not isinstance(value, Tensor):
+            self._refused(
+                LoweringError(
+                    "result", -1, "", "value", type(value).__name__,
+                    "A subgraph gives tensors, or tuples of them.",
+                )
+            )  # fmt: skip
+            return
+        name = self.graph.unique(f"output_{len(self.outputs)}")
+        self.outputs.append((Port(name, value.dtype, value.dims, -1, path), value))
+
+    # -- expressions
+
+    def _body(self, expr: Any) -> Any:
+        if not isinstance(expr, relax.SeqExpr):
+            return self._value(expr, "")
+        for block in expr.blocks[:]:
+            for binding in block.bindings[:]:
+                if isinstance(binding, relax.MatchCast):
+                    value = self._cast(binding)
+                else:
+                    value = self._value(binding.value, binding.var.name)
+                self.env[binding.var] = value
+        return self._value(expr.body, "")
+
+    def _cast(self, binding: Any) -> Any:
+        """A match_cast states what is known already, or nothing that an engine can check."""
+        value = self._value(binding.value, binding.var.name)
+        if isinstance(value, Tensor) and (
+            static_shape(binding.ty) != value.shape or dtype_of(binding.ty) != value.dtype
+        ):
+            self._refused(
+                LoweringError(
+                    "match_cast", -1, plain(binding.var.name), "type", plain(binding.ty),
+                    "It checks the shape when the module runs.", _FIXED,
+                )
+            )  # fmt: skip
+        return value
+
+    def _value(self, expr: Any, variable: str) -> Any:
+        if isinstance(expr, relax.Var):
+            return self.env.get(expr, expr)
+        if isinstance(expr, Constant):
+            return self._constant(expr)
+        if isinstance(expr, relax.Tuple):
+            return [self._value(field, "") for field in expr.fields[:]]
+        if isinstance(expr, relax.TupleGetItem):
+            whole = self._value(expr.tuple_value, "")
+            if isinstance(whole, list):
+                return whole[int(expr.index)]
+        if isinstance(expr, relax.Call):
+            return self._call(expr, plain(variable))
+        if isinstance(expr, relax.SeqExpr):
+            return self._body(expr)
+        if isinstance(expr, relax.If):
+            self._refused(
+                LoweringError(
+                    "if", -1, plain(variable), "branches", 2,
+                    "A subgraph has no branches: they run in TVM's virtual machine.",
+                )
+            )  # fmt: skip
+            return self._placeholder(expr.ty)
+        return expr
+
+    def _constant(self, expr: Any) -> Tensor:
+        found = self.constants.get(expr)
+        if found is None:
+            shape, dtype = self._known("constant", "", expr.ty)
+            data = tensor_of(expr)
+            found = self.constants[expr] = self.graph.lazy(dtype, shape, lambda: _numpy(data))
+        return found
+
+    def _call(self, call: Any, variable: str) -> Any:
+        op = call.op
+        if isinstance(op, tvm.ir.Op):
+            return self._operator(call, variable)
+        function = self.env.get(op, op)
+        if isinstance(op, tvm.ir.GlobalVar) and self.module is not None:
+            function = self.module[op]
+        if isinstance(function, relax.Function) and self.depth < 64:
+            values = [self._value(a, "") for a in call.args[:]]
+            self.env.update(zip(function.params[:], values, strict=True))
+            self.depth += 1
+            result = self._body(function.body)
+            self.depth -= 1
+            return result
+        name = plain(getattr(op, "name_hint", None) or getattr(op, "global_symbol", None) or op)
+        self._refused(
+            LoweringError(
+                "call", tag_of(call), variable, "function", name,
+                "Its body is not a Relax function of this subgraph.",
+                "Give the module that holds it: lower(function, module=module).",
+            )
+        )  # fmt: skip
+        return self._placeholder(call.ty)
+
+    def _operator(self, call: Any, variable: str) -> Any:
+        identity = self._identity(call)
+        self.graph.begin(identity, plain(call.op.name))
+        args = [self._value(argument, "") for argument in call.args[:]]
+        view = Call(self.graph, call, args, identity, variable)
+        try:
+            result = self._converted(view, call)
+        except LoweringError as error:
+            self._refused(error)
+            return self._placeholder(call.ty)
+        return result
+
+    def _identity(self, call: Any) -> int:
+        number = self.calls
+        self.calls += 1
+        if self.given is not None and number < len(self.given):
+            return int(self.given[number])
+        return tag_of(call)
+
+    def _converted(self, view: Call, call: Any) -> Any:
+        function = find(view.name)
+        if function is None:
+            if view.name in ("relax.call_tir", "relax.call_dps_packed", "relax.call_pure_packed"):
+                callee = call.args[0]
+                raise view.refuse(
+                    "function",
+                    plain(getattr(callee, "name_hint", None) or callee.global_symbol),
+                    "It is code already, no operator.",
+                    "Let the prepare step put the operator back (prepare=True), or leave it on "
+                    "TVM.",
+                )
+            raise view.refuse("", "", "It has no converter.", "Register one: @converter(name).")
+        result = function(self.graph, view)
+        if isinstance(result, Tensor):
+            return self._typed(view, result, view.dtype, view.shape)
+        given = zip(result, view.dtypes, view.shapes, strict=True)
+        return [self._typed(view, *one) for one in given]
+
+    def _typed(self, view: Call, tensor: Tensor, dtype: str, shape: tuple[int, ...]) -> Tensor:
+        """The tensor with the type that Relax gives the result."""
+        if tensor.dtype != dtype or (tensor.shape is not None and tensor.shape != shape):
+            raise view.refuse(
+                "result",
+                f"{tensor.dtype}{list(tensor.shape or ())}",
+                f"Relax gives {dtype}{list(shape)}: the converter is wrong.",
+                "Please report it, with the subgraph's text.",
+            )
+        return tensor if tensor.shape is not None else Tensor(tensor.name, dtype, shape)
+
+    def _placeholder(self, ty: Any) -> Any:
+        """Stands for what was refused, so that the rest can be asked."""
+        if isinstance(ty, relax.TupleType):
+            return [self._placeholder(field) for field in ty.fields]
+        shape = static_shape(ty)
+        if shape is None:
+            shape = (1,) * max(int(getattr(ty, "ndim", 1)), 0)
+        return Tensor(self.graph.unique("refused"), dtype_of(ty) or "float32", shape)
+
+    # -- the model
+
+    def finish(self) -> Lowered:
+        import onnx
+        from onnx import helper, numpy_helper
+
+        from byocviz.version import __version__
+
+        g = self.graph
+        outputs = _name_outputs(g, self.outputs)
+        nodes = [
+            helper.make_node(op, ins, outs, name=name, **attributes)
+            for name, op, ins, outs, attributes in g.nodes
+        ]
+        used = {name for _, _, ins, _, _ in g.nodes for name in ins}
+        weights = [
+            numpy_helper.from_array(constant.value(), name)
+            for name, constant in g.constants.items()
+            if name in used
+        ]
+        graph = helper.make_graph(
+            nodes,
+            _clean(self.name),
+            [_info(port) for port in self.inputs],
+            [_info(port) for port in outputs],
+            weights,
+        )
+        model = helper.make_model(
+            graph,
+            opset_imports=[helper.make_opsetid("", g.opset)],
+            ir_version=min(IR_VERSION if g.opset < 21 else 10, onnx.IR_VERSION),
+            producer_name="byocviz",
+            producer_version=__version__,
+        )
+        lowered = Lowered(self.name, model, g.opset, self.inputs, outputs, self.tuple_output)
+        by_operator: dict[int, list[str]] = {}
+        for name, *_ in g.nodes:
+            identity, operator = g.owners[name]
+            lowered.nodes[name] = (identity,) if identity >= 0 else ()
+            lowered.calls[name] = operator
+            if identity >= 0:
+                by_operator.setdefault(identity, []).append(name)
+        lowered.operators = {i: tuple(names) for i, names in by_operator.items()}
+        return lowered
+
+
+def _name_outputs(g: Graph, outputs: Sequence[tuple[Port, Tensor]]) -> list[Port]:
+    """Give each output its name, by renaming the value or by a node that hands it on.
+
+    An output's name is its own: an input, a constant or another output is copied.
+    """
+    made = {out for _, _, _, outs, _ in g.nodes for out in outs}
+    renamed: dict[str, str] = {}
+    for port, value in outputs:
+        if value.name in made and value.name not in renamed:
+            renamed[value.name] = port.name
+        else:
+            source = Tensor(renamed.get(value.name, value.name), value.dtype, value.shape)
+            g.begin(-1, "relax.identity")
+            node = g.add("Identity", source, shape=value.shape)
+            renamed[node.name] = port.name
+    for _, _, inputs, outs, _ in g.nodes:
+        inputs[:] = [renamed.get(name, name) for name in inputs]
+        outs[:] = [renamed.get(name, name) for name in outs]
+    return [port for port, _ in outputs]
+
+
+def _info(port: Port) -> Any:
+    from onnx import helper
+
+    return helper.make_tensor_value_info(port.name, onnx_type(port.dtype), list(port.shape))
+
+
+def _clean(name: Any) -> str:
+    """A name that every runtime takes."""
+    return re.sub(r"[^A-Za-z0-9_.]", "_", plain(name)) or "value"
+
+
+def _numpy(tensor: Any) -> np.ndarray:
+    return np.asarray(tensor.numpy())
