@@ -1,4 +1,4 @@
-"""The bundled SSD through the flow: what TVM's own table makes of it, and what it could."""
+"""The bundled SSD, all the way: partitioned, built, checked, timed, and what it finds."""
 
 from __future__ import annotations
 
@@ -6,20 +6,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from byocviz.progress import progress
+
 if TYPE_CHECKING:
     from byocviz.recording import Recording, Step
 
 CONV = "relax.nn.conv2d"
+ROUNDS, WARMUP = 10, 2
 
 
 @dataclass
 class Demo:
-    """What the demo found. ``figures`` are all read off the two recordings."""
+    """What the demo found. ``figures`` are all read off its recordings."""
 
     recording: Recording
     path: Path
     page: Path
     """The recording as one HTML page."""
+    picture: Path | None
+    """Latency and detections in one figure; None where nothing was built."""
     figures: dict[str, Any] = field(default_factory=dict)
 
     def text(self) -> str:
@@ -40,23 +45,31 @@ class Demo:
         return "\n".join(lines)
 
 
-def demo(output: Path, *, verify: bool = False) -> Demo:
-    """Record the bundled SSD with TensorRT's table; save the recording and a page of it.
+def demo(output: Path, *, verify: bool = False, build: bool = True, runtime: str = "auto") -> Demo:
+    """Record the bundled SSD with TensorRT's table, build it, check and time it, find what is in
+    the photos; save the recording, a page of it, and a figure.
 
-    The page lies beside ``output``, with the suffix ``.html``.
-    Nothing runs on TensorRT here: this shows where each operator would run.
+    The page and the figure lie beside ``output``, with the suffixes ``.html`` and ``.png``.
+    ``runtime`` is as for `byocviz.build`; where TensorRT cannot run, ONNX Runtime stands in for
+    it, and everything shown says so. ``build=False`` stops after recording.
     """
     from byocviz.flow.record import record
     from byocviz.models import ssd
     from byocviz.render.sections import numbered
 
     module = ssd.load()
-    raw = record(module, prepare=False, prune=False, title="SSD as imported")
-    recording = record(module, verify=verify, title="SSDLite MobileNetV2 (COCO)")
-    if recording.failed is None:
-        recording.blockers()  # they go into the file: it is read where no TVM is
-    path = recording.save(output)
-    page = recording.to_html(path.with_suffix(".html"))
+    with progress("byocviz demo") as shown:
+        raw = record(module, prepare=False, prune=False, title="SSD as imported")
+        recording = record(module, verify=verify, title="SSDLite MobileNetV2 (COCO)")
+        if recording.failed is None:
+            recording.blockers()  # they go into the file: it is read where no TVM is
+        picture = None
+        if build and recording.failed is None:
+            picture = output.with_suffix(".png")
+            _build(recording, raw, runtime, picture)
+        shown.step("writing the recording and its page")
+        path = recording.save(output)
+        page = recording.to_html(path.with_suffix(".html"))
     last = recording.last
     figures = {
         "operators_imported": recording.step("import").profile.total,
@@ -68,7 +81,31 @@ def demo(output: Path, *, verify: bool = False) -> Demo:
         "operators_on_tvm": _on_tvm(recording, last),
         "kept_apart_by": [numbered(last, s.text) for s in last.separations],
     }
-    return Demo(recording, path, page, figures)
+    return Demo(recording, path, page, picture, figures)
+
+
+def _build(recording: Recording, raw: Recording, runtime: str, picture: Path) -> None:
+    """Build, check, time beside the module as it was imported, detect, draw."""
+    import io
+
+    from byocviz.building.build import build
+    from byocviz.models import ssd
+    from byocviz.recording.atomic import write
+
+    built = build(recording, runtime=runtime)
+    photo = ssd.preprocess(ssd.photos()["coffee"])
+    built.check(photo)
+    built.latency(
+        photo,
+        repeat=ROUNDS,
+        warmup=WARMUP,
+        name="prepared and pruned",
+        settings={"as imported": raw},
+    )
+    built.detect()
+    drawn = io.BytesIO()
+    built.plot().savefig(drawn, format="png")
+    write(picture, drawn.getvalue())
 
 
 def _on_tvm(recording: Recording, step: Step) -> dict[str, int]:

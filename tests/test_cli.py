@@ -131,6 +131,20 @@ def test_switches(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str
         main(["record", str(model), "--min-ops", "many"])
 
 
+def test_lowerable(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The model's batch is left open here, and engines are built for fixed shapes."""
+
+    def data(*arguments: str) -> dict[str, Any]:
+        out = str(tmp_path / "r.byocviz")
+        assert main(["record", str(model), "--no-prune", "-o", out, "--json", *arguments]) == 0
+        found: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return found
+
+    plain, asked = data(), data("--lowerable")
+    assert plain["steps"][-1]["subgraphs"] > asked["steps"][-1]["subgraphs"] == 0
+    assert "not-lowerable" in {reason["code"] for reason in asked["reasons"]}
+
+
 def test_a_reader_that_stops_reading_is_no_error(model: Path) -> None:
     script = f"{sys.executable} -m byocviz doctor | head -1"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)

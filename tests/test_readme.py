@@ -11,7 +11,7 @@ import pytest
 from tvm import relax
 
 import byocviz
-from byocviz.cli import _parser
+from byocviz.cli import commands
 from byocviz.models import ssd
 
 README = (Path(__file__).parent.parent / "README.md").read_text("utf-8")
@@ -66,4 +66,4 @@ def test_the_commands() -> None:
         for line in block.splitlines():
             words = shlex.split(line.split("#")[0])
             if words[:1] == ["byocviz"]:
-                _parser().parse_args(words[1:])
+                commands().parse_args(words[1:])

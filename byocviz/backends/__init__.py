@@ -19,7 +19,7 @@ GROUP = "byocviz.backends"
 
 _BUILT_IN = {
     name: EntryPoint(name, f"byocviz.backends.{name}:backend", GROUP)
-    for name in ("tensorrt", "tutorial")
+    for name in ("onnxruntime", "tensorrt", "tutorial")
 }
 _registered: dict[str, Backend | Callable[[], Backend]] = {}
 

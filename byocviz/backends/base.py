@@ -47,6 +47,8 @@ class Backend:
     table: str = ""
     source: str = ""
     """Where the table comes from, for people."""
+    lowers: bool = False
+    """Whether its rules take only what byocviz can lower to ONNX: see `lowerable`."""
 
     def rules(self, switches: Mapping[str, bool] | Iterable[str] | None = None) -> list[Rule]:
         """The rules in TVM's order, switched for one recording.
@@ -57,7 +59,10 @@ class Backend:
         Raises `BackendError` for a name that no rule has, an empty table, or an entry that TVM
         does not take.
         """
-        rules = [Rule(str.__str__(f.name), f, f.name not in self.off) for f in self._fusions()]
+        rules = [
+            Rule(str.__str__(f.name), f, f.name not in self.off)
+            for f in self._fusions(self._entries())
+        ]
         if not rules:
             raise BackendError(
                 f"The backend {self.name!r} has no rules: its pattern table is empty.",
@@ -78,15 +83,44 @@ class Backend:
         """The same backend with more rules, after its own or (``first``) before them.
 
         What comes first has priority. A rule is what TVM's FusionPattern takes:
-        ``(name, pattern[, annotations[, check]])``.
+        ``(name, pattern[, annotations[, check]])``. Those added to a `lowerable` backend take
+        only what can be lowered, as its own do.
         """
 
         def patterns() -> list[Any]:
             own = self._entries()
-            return [*rules, *own] if first else [*own, *rules]
+            more = list(rules)
+            if self.lowers:
+                from byocviz.backends.lowerable import only_lowerable
+
+                more = only_lowerable(self._fusions(more))
+            return [*more, *own] if first else [*own, *more]
 
         table = f"{self.table}\npatterns = [...]  # and the rules added by with_rules"
         return replace(self, patterns=patterns, table=table if self.table else "")
+
+    def lowerable(self) -> Backend:
+        """The same backend, whose rules take a match only if byocviz can lower it to ONNX.
+
+        A subgraph that is shown as offloaded is then one that can be built. What each rule's own
+        check refuses stays refused; what the lowering refuses has a reason of the code
+        ``not-lowerable`` with the lowering's own cause and mend. A `lowerable` backend is returned
+        as it is.
+        """
+        if self.lowers:
+            return self
+
+        def patterns() -> list[Any]:
+            from byocviz.backends.lowerable import only_lowerable
+
+            return only_lowerable(self._fusions(self._entries()))
+
+        table = self.table or "patterns = [...]  # the backend's own table"
+        table += (
+            "\nfrom byocviz.backends.lowerable import only_lowerable\n"
+            "patterns = only_lowerable(patterns)"
+        )
+        return replace(self, patterns=patterns, table=table, lowers=True)
 
     def _entries(self) -> list[Any]:
         made = self.patterns() if callable(self.patterns) else self.patterns
@@ -99,11 +133,11 @@ class Backend:
                 "Give a list of (name, pattern, ...) tuples, or a function that returns one.",
             ) from error
 
-    def _fusions(self) -> list[Any]:
+    def _fusions(self, entries: list[Any]) -> list[Any]:
         from tvm.relax.transform import FusionPattern
 
         fusions = []
-        for index, entry in enumerate(self._entries()):
+        for index, entry in enumerate(entries):
             if isinstance(entry, FusionPattern):
                 fusion = entry
             else:

@@ -68,6 +68,16 @@ def loadable() -> list[str]:
     return sorted(found)
 
 
+def any_call(operator: str) -> Any:
+    """The pattern of every call of an operator, whatever its arguments are."""
+    from tvm.relax.dpl import is_op, wildcard
+
+    if operator in ("relax.multiply", "relax.divide"):
+        # Of these FuseOpsByPattern looks at the pattern's arguments itself, and fails without.
+        return is_op(operator)(wildcard(), wildcard())
+    return is_op(operator)(varg_default_wildcard=True)
+
+
 def from_registry(prefix: str, prune: PrunePolicy | None = None) -> Backend:
     """See `Backend.from_tvm`."""
     try:

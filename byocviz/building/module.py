@@ -2,50 +2,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import tvm
 from tvm import relax
 
+from byocviz.building.cache import EngineCache
 from byocviz.building.codegen import Offloaded, calling, machine, offload
-from byocviz.building.errors import BuildError, last_line
+from byocviz.building.compiled import compiled, device_of, public, target_of
+from byocviz.building.engines import BuiltEngine, build_engines
+from byocviz.building.errors import BuildError
+from byocviz.building.isolate import Cancel
+from byocviz.building.latency import Stopwatch
 from byocviz.building.lower import Lowered, lower
-from byocviz.building.runtimes import Engine, Runtime, Tell, get
-from byocviz.flow.relax.compat import attribute
+from byocviz.building.runtimes import Engine, Runtime, get
+from byocviz.building.tensors import Inputs, checked
+from byocviz.flow.relax.verify import own
+
+Tell = Callable[[str, int, int], None]
+"""Progress: what is done now, as the so-maniest of so many parts."""
 
 
 @dataclass
 class Runnable:
-    """A module that was built. ``engines`` and ``lowered`` are by the subgraph's symbol."""
+    """A module that was built. All mappings are by the subgraph's symbol."""
 
     entry: str
     offloaded: Offloaded
     executable: Any
-    vm: Any
+    """TVM's `VMExecutable`."""
+    target: tvm.target.Target
     device: Any
     lowered: dict[str, Lowered] = field(default_factory=dict)
-    engines: dict[str, Engine] = field(default_factory=dict)
+    built: dict[str, BuiltEngine] = field(default_factory=dict)
+    lower_seconds: float = 0.0
+    tvm_seconds: float = 0.0
 
-    def run(self, inputs: Mapping[str, Any] | Sequence[Any]) -> list[Any]:
-        """The outputs in order, on the device; nested tuples are flattened.
+    def __post_init__(self) -> None:
+        self.stopwatch = Stopwatch(self.device.sync)
+        functions = {
+            symbol: self.stopwatch.watched(symbol, calling(one.engine))
+            for symbol, one in self.built.items()
+        }
+        self.vm = machine(self.executable, functions, self.device)
 
-        ``inputs`` are by parameter name or in order: NumPy arrays, or TVM's tensors.
+    @property
+    def engines(self) -> dict[str, Engine]:
+        return {symbol: one.engine for symbol, one in self.built.items()}
+
+    @property
+    def function(self) -> relax.Function:
+        """The entry, whose parameters are the inputs."""
+        return self.offloaded.module[self.entry]
+
+    def place(self, inputs: Inputs) -> list[Any]:
+        """The inputs on the device, as the machine takes them.
+
+        Raises `ModuleError` where one is missing, unknown, or of another shape or dtype.
         """
-        function = self.offloaded.module[self.entry]
-        if isinstance(inputs, Mapping):
-            inputs = [inputs[param.name] for param in function.params]
-        given = [self._tensor(value) for value in inputs]
-        return list(_flat(self.vm[self.entry](*given)))
+        params = self.function.params
+        values = checked(self.function, self.entry, inputs)
+        return [own(p.ty, v, self.device) for p, v in zip(params, values, strict=True)]
 
-    def _tensor(self, value: Any) -> Any:
-        if isinstance(value, tvm.runtime.Tensor):
-            return value
-        if isinstance(value, (list, tuple)):
-            return [self._tensor(v) for v in value]
-        return tvm.runtime.tensor(value, self.device)
+    def call(self, placed: Sequence[Any], vm: Any = None) -> Any:
+        """The result on the device, once it is there; ``placed`` are of `place`."""
+        result = (vm or self.vm)[self.entry](*placed)
+        self.device.sync()
+        return result
+
+    def run(self, inputs: Inputs) -> list[Any]:
+        """The outputs in order, on the device; nested tuples are taken apart."""
+        return list(_tensors(self.call(self.place(inputs))))
 
 
 def build_module(
@@ -58,107 +88,72 @@ def build_module(
     options: Mapping[str, Any] | None = None,
     codegen: str = "python",
     operators: Mapping[str, Sequence[int]] | None = None,
+    time_limit: float | None = 600.0,
+    isolate: bool = True,
+    cache: EngineCache | None = None,
+    cancel: Cancel | None = None,
     tell: Tell | None = None,
 ) -> Runnable:
     """Build a partitioned module.
 
-    ``backend`` is whose external functions go to the ``runtime``; ``options`` are the runtime's.
-    ``target`` is what TVM compiles the rest for: by default the CPU. ``operators`` are the ids of
-    each subgraph's operators by symbol, as a recording has them (`Subgraph.op_ids`).
+    ``backend`` is whose external functions go to the ``runtime``; ``options`` are the runtime's
+    (with ``codegen="native"``, those of TVM's codegen). ``target`` is what TVM compiles the rest
+    for: by default the CPU. ``operators`` are the ids of each subgraph's operators by symbol, as a
+    recording has them (`Subgraph.op_ids`). For ``time_limit``, ``isolate``, ``cache`` and
+    ``cancel`` see `byocviz.building.engines.build_engines`.
 
-    Raises `LoweringError` before anything is built where a subgraph has no equal in ONNX, and
-    `BuildError` where the runtime refuses one or TVM does not compile what is left.
+    Raises `LoweringError` before anything is built where a subgraph has no equal in ONNX,
+    `BuildError` where the runtime refuses one or TVM does not compile what is left, and
+    `BuildCancelled`.
     """
-    say = tell or (lambda text: None)
-    offloaded = offload(_public(module, entry), codegen=codegen)
-    chosen = get(runtime)
+    say = tell or (lambda text, done, total: None)
+    goal = target_of(target)
+    native = codegen == "native"
+    offloaded = offload(
+        public(module, entry),
+        codegen=codegen,
+        options={backend: dict(options)} if native and options else None,
+    )
     others = [s for s, f in offloaded.functions.items() if f.attrs["Codegen"] != backend]
     if others:
         raise BuildError(
             f"The subgraph {others[0]} is not of the backend {backend!r}.",
             "Build the module with the backend that it was partitioned for.",
         )
+    total = len(offloaded.functions) + 2
+    say("lowering to ONNX", 0, total)
     ids = operators or {}
+    start = time.perf_counter()
     lowered = {
         symbol: lower(function, name=symbol, operators=ids.get(symbol))
         for symbol, function in offloaded.functions.items()
     }
-    engines: dict[str, Engine] = {}
-    for number, (symbol, subgraph) in enumerate(lowered.items(), start=1):
-        say(f"engine {number} of {len(lowered)}: {symbol}")
-        engines[symbol] = chosen.build(subgraph, options, tell)
-    say("compiling what is left on TVM")
-    goal = _target(target)
-    try:
-        with _context(offloaded.module):
-            executable = relax.build(relax.transform.LambdaLift()(offloaded.module), goal)
-    except Exception as error:
-        raise BuildError(
-            f"TVM does not compile what is left of the module: {last_line(error)}",
-            "Compile the module alone (tvm.compile) to see whether the partition matters.",
-        ) from error
-    device = tvm.device(goal.kind.name if goal.kind.name != "llvm" else "cpu", 0)
-    functions = {symbol: calling(engine) for symbol, engine in engines.items()}
-    vm = machine(executable, functions, device)
-    return Runnable(entry, offloaded, executable, vm, device, lowered, engines)
-
-
-def _public(module: tvm.IRModule, entry: str) -> tvm.IRModule:
-    """The module with its entry under a global symbol: without, TVM takes it for unused."""
-    var = next((v for v in module.get_global_vars() if v.name_hint == entry), None)
-    if var is None:
-        known = ", ".join(sorted(str(v.name_hint) for v in module.get_global_vars()))
-        raise BuildError(f"The module has no function {entry!r}.", f"Its functions: {known}.")
-    if attribute(module[var], "global_symbol"):
-        return module
-    module = module.clone()
-    module[var] = module[var].with_attr("global_symbol", entry)
-    return module
-
-
-@tvm.instrument.pass_instrument
-class _Unplanned:
-    def should_run(self, module: Any, info: Any) -> bool:
-        return str(info.name) != "StaticPlanBlockMemory"
-
-
-def _context(module: tvm.IRModule) -> Any:
-    """The pass context for compiling: the one at hand.
-
-    Where the module has branches, memory is not planned ahead: that lets both branches share
-    storage which only one of them allocates, and the other crashes (TVM 0.26 and 0.27).
-    """
-    if not any(_branches(f) for _, f in module.functions_items()):
-        return nullcontext()
-    now = tvm.transform.PassContext.current()
-    return tvm.transform.PassContext(
-        opt_level=now.opt_level,
-        config=dict(now.config),
-        instruments=[*(now.instruments or ()), _Unplanned()],
+    lower_seconds = time.perf_counter() - start
+    built = build_engines(
+        lowered,
+        get(runtime),
+        None if native else options,
+        time_limit=time_limit,
+        isolate=isolate,
+        cache=cache,
+        cancel=cancel,
+        tell=lambda text, done, _: say(text, done + 1, total),
+    )
+    if cancel is not None:
+        cancel.check()
+    say("TVM compiles the rest", total - 1, total)
+    start = time.perf_counter()
+    executable = compiled(offloaded.module, goal)
+    seconds = time.perf_counter() - start
+    device = device_of(goal)
+    return Runnable(
+        entry, offloaded, executable, goal, device, lowered, built, lower_seconds, seconds
     )
 
 
-def _branches(function: Any) -> bool:
-    found: list[Any] = []
-
-    def visit(expr: Any) -> None:
-        if isinstance(expr, relax.If):
-            found.append(expr)
-
-    if isinstance(function, relax.Function):
-        relax.analysis.post_order_visit(function, visit)
-    return bool(found)
-
-
-def _target(target: Any) -> tvm.target.Target:
-    if isinstance(target, tvm.target.Target):
-        return target
-    return tvm.target.Target(target if target is not None else {"kind": "llvm"})
-
-
-def _flat(value: Any) -> Any:
+def _tensors(value: Any) -> Any:
     if isinstance(value, tvm.runtime.Tensor) or not hasattr(value, "__iter__"):
         yield value
     else:
-        for field_ in value:
-            yield from _flat(field_)
+        for one in value:
+            yield from _tensors(one)

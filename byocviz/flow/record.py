@@ -31,6 +31,7 @@ def record(
     rules: Mapping[str, bool] | Collection[str] | None = None,
     prepare: bool | Mapping[str, bool] = True,
     prune: bool | PrunePolicy = True,
+    lowerable: bool = False,
     verify: bool = False,
     inputs: Mapping[str, Any] | Sequence[Any] | None = None,
     title: str | None = None,
@@ -46,6 +47,10 @@ def record(
     names of those that are to be on. ``prepare`` switches all rewrites of the prepare step, or
     some by name. ``prune`` is True for the backend's own policy, False, or a `PrunePolicy` that
     stands in its place.
+
+    ``lowerable`` lets a rule take a match only if byocviz can lower it to ONNX with the same
+    meaning (`Backend.lowerable`): every subgraph that is shown can be built. False shows the
+    backend's own table as it is.
 
     ``verify`` compiles each step's module for the CPU and runs all on the same ``inputs`` (by
     parameter name or in order; where none are given, seeded ones, and with all seeded boolean
@@ -70,7 +75,7 @@ def record(
     from byocviz.flow.relax.walk import Walk
     from byocviz.flow.relax.whatif import what_if
 
-    _arguments(rules, prepare, prune, title)
+    _arguments(rules, prepare, prune, lowerable, title)
     if title is None:
         title = Path(mod).stem if isinstance(mod, (str, Path)) else ""
     module = _module(mod, tvm)
@@ -78,6 +83,8 @@ def record(
     for name in prepare if isinstance(prepare, Mapping) else ():
         rewrite(name)  # raises where there is none
     chosen = backends.get(backend)
+    if lowerable:
+        chosen = chosen.lowerable()
     switched = chosen.rules(rules)
     policy = prune if isinstance(prune, PrunePolicy) else chosen.prune if prune else None
     with show_progress(f"Recording {title or entry}", enabled=progress) as shown:
@@ -111,11 +118,12 @@ def record(
             return what_if(walk, shown.update)
 
     recording._live = blockers
-    recording.__dict__["modules"] = walk.modules
+    # What building needs of a recording that was made here; a file holds none of it.
+    recording.__dict__.update(modules=walk.modules, backend_used=chosen, params=params)
     return recording
 
 
-def _arguments(rules: Any, prepare: Any, prune: Any, title: Any) -> None:
+def _arguments(rules: Any, prepare: Any, prune: Any, lowerable: Any, title: Any) -> None:
     """Refuse arguments of a kind that would silently mean something else."""
     if isinstance(rules, Mapping):
         fine = all(isinstance(n, str) and isinstance(on, bool) for n, on in rules.items())
@@ -152,6 +160,8 @@ def _arguments(rules: Any, prepare: Any, prune: Any, title: Any) -> None:
             f"prune is {prune!r}.",
             "Give True, False, or byocviz.PrunePolicy(require_macs=True, min_ops=3).",
         )
+    if not isinstance(lowerable, bool):
+        raise ArgumentError(f"lowerable is {lowerable!r}.", "Give True or False.")
     if title is not None and not isinstance(title, str):
         raise ArgumentError(f"title is {title!r}.", "Give a string.")
 

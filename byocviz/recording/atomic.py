@@ -63,7 +63,7 @@ def write(path: str | os.PathLike[str], data: bytes) -> Path:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            if real.is_file():
+            with contextlib.suppress(FileNotFoundError):  # at any moment another may remove it
                 os.chmod(temporary, stat.S_IMODE(real.stat().st_mode))
             os.replace(temporary, real)
         finally:

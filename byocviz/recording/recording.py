@@ -90,6 +90,26 @@ class Recording(RecordingData, omit_defaults=True, dict=True):
             or "Ask for one of the steps it has.",
         )
 
+    def module(self, name: str) -> Any:
+        """TVM's module at the step of that name, where it was recorded in this process.
+
+        Raises `StepMissing` for a step that is not there or failed, and for a recording that was
+        loaded: a file holds no modules.
+        """
+        step = self.step(name)
+        modules = self.__dict__.get("modules")
+        if modules is None:
+            raise StepMissing(
+                f"Recording {self.title!r} was loaded, and a file holds no modules.",
+                "Record the module again: byocviz.record(mod).",
+            )
+        if step.error is not None or name not in modules:
+            raise StepMissing(
+                f"The step {name!r} has no module.{self._why_short()}",
+                (step.error.mend if step.error else "") or "Ask for a step that succeeded.",
+            )
+        return modules[name]
+
     def _why_short(self) -> str:
         failed = self.failed
         if failed is None or failed.error is None:

@@ -1,8 +1,8 @@
 """A recording as one HTML file that opens anywhere, offline, without a server.
 
 The page holds the viewer's bundle and the recording as gzip'ed JSON; every string of the
-recording stays data inside it. Its Content-Security-Policy names the bundle by its hash, so no
-other script runs, and forbids every connection.
+recording stays data inside it. Its Content-Security-Policy names the viewer's script by its hash,
+so no other script runs (but for the layout worker that it starts), and forbids every connection.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import hashlib
 import html
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -24,6 +24,16 @@ from byocviz.recording.schema import SCHEMA, RecordingData
 
 VIEWER = Path(__file__).resolve().parent.parent / "viewer"
 THEMES = ("light", "dark")
+_FILES = ("viewer.js", "viewer.css", "worker.js")
+
+
+class Bundle(NamedTuple):
+    """What ``npm run build`` makes of the viewer."""
+
+    script: str
+    style: str
+    worker: str
+    """The script of the layout worker, with Graphviz in it."""
 
 
 def to_html(
@@ -44,7 +54,7 @@ def to_html(
         raise ValueError(f"theme is {theme!r}; it can be {' or '.join(map(repr, THEMES))}")
     if step is not None and hasattr(recording, "step"):
         recording.step(step)
-    script, style = bundle()
+    script, style, worker = bundle()
     name = title or recording.title or "byocviz"
     options = {"step": step, "title": title, "theme": theme}
     texts, drawn = pages(recording)
@@ -52,6 +62,7 @@ def to_html(
         csp=html.escape(policy(script), quote=True),
         title=html.escape(printable(name, limit=200)),
         style=style,
+        worker=worker,
         options=_inert(msgspec.json.encode({k: v for k, v in options.items() if v is not None})),
         recording=_packed(drawn),
         texts=_packed(texts),
@@ -71,26 +82,33 @@ def pages(recording: RecordingData) -> tuple[bytes, bytes]:
 
 
 @lru_cache(maxsize=1)
-def _read(stamp: tuple[float, float]) -> tuple[str, str]:
-    script = (VIEWER / "dist" / "viewer.js").read_text(encoding="utf-8")
-    style = (VIEWER / "dist" / "viewer.css").read_text(encoding="utf-8")
-    for text, end in ((script, "</script"), (script, "<!--"), (style, "</style")):
-        if end in text.lower():
-            raise AssertionError(f"the viewer's bundle holds {end!r} and cannot stand in a page")
-    return script, style
+def _read(stamp: tuple[float, ...]) -> Bundle:
+    found = Bundle(*((VIEWER / "dist" / name).read_text(encoding="utf-8") for name in _FILES))
+    for text, ends in (
+        (found.script, ("</script", "<!--")),
+        (found.worker, ("</script", "<!--")),
+        (found.style, ("</style",)),
+    ):
+        for end in ends:
+            if end in text.lower():
+                raise AssertionError(
+                    f"the viewer's bundle holds {end!r} and cannot stand in a page"
+                )
+    return found
 
 
-def bundle() -> tuple[str, str]:
-    """The viewer's script and style sheet. Raises `MissingPackage` where it was not built."""
+def bundle() -> Bundle:
+    """The viewer's script, style sheet and worker. Raises `MissingPackage` where they were not
+    built."""
     try:
-        stamp = tuple((VIEWER / "dist" / f).stat().st_mtime for f in ("viewer.js", "viewer.css"))
+        stamp = tuple((VIEWER / "dist" / name).stat().st_mtime for name in _FILES)
     except OSError as error:
         raise MissingPackage(
             f"The viewer's bundle is missing: {error.filename} does not exist.",
             f"Build it with Node.js 18 or later: npm --prefix {VIEWER} ci && "
             f"npm --prefix {VIEWER} run build",
         ) from error
-    return _read((stamp[0], stamp[1]))
+    return _read(stamp)
 
 
 def policy(script: str) -> str:
@@ -120,7 +138,8 @@ def _inert(data: bytes) -> str:
     return data.decode().replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-# The bundle stands after the data, so that all of it is there when the script starts.
+# What takes longest to get ready comes first: the worker, then the script that starts it and reads
+# the data when all of it is there.
 _PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -135,10 +154,11 @@ _PAGE = """<!doctype html>
 <body>
 <div id="byocviz-root"><noscript>This page draws with JavaScript, which is switched off here.\
 </noscript></div>
+<script type="text/plain" id="byocviz-worker">{worker}</script>
+<script>{script}</script>
 <script type="application/json" id="byocviz-options">{options}</script>
 <script type="application/octet-stream" id="byocviz-recording">{recording}</script>
 <script type="application/octet-stream" id="byocviz-texts">{texts}</script>
-<script>{script}</script>
 </body>
 </html>
 """

@@ -22,6 +22,7 @@ from byocviz.recording.compare import boundary_bytes
 from byocviz.recording.printable import printable
 from byocviz.render import figures
 from byocviz.render.pieces import first_line, indented, more, plain_table, safe, short_op
+from byocviz.render.result_sections import built, checked, detected, timed
 from byocviz.render.sections import (
     TOP,
     blocker_table,
@@ -116,6 +117,10 @@ def summary(recording: Recording, top: int = TOP) -> Group:
         ("Why operators stay on TVM", reasons(recording, top=top)),
         ("What keeps subgraphs apart", separations(recording, top=top)),
         ("What one more rule would change", blockers(recording, top=top)),
+        ("Build", built(recording, top)),
+        ("Results against TVM alone", checked(recording, top)),
+        ("Latency", timed(recording)),
+        ("Detections", detected(recording, top)),
     ):
         if part is not None:
             parts += ["", Text(title, style="bold"), part]

@@ -20,7 +20,7 @@ from byocviz.building.lower.call import Call
 from byocviz.building.lower.graph import Graph, Tensor
 from byocviz.building.lower.lowered import Lowered, Port
 from byocviz.building.lower.registry import converter, converters
-from byocviz.building.lower.walker import check, lower
+from byocviz.building.lower.walker import check, examine, lower
 
 __all__ = [
     "Call",
@@ -32,5 +32,6 @@ __all__ = [
     "check",
     "converter",
     "converters",
+    "examine",
     "lower",
 ]

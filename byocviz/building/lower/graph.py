@@ -60,6 +60,8 @@ class Graph:
         """Name, operator, inputs, outputs, attributes."""
         self.owners: dict[str, tuple[int, str]] = {}
         """Id and name of the Relax operator, by node."""
+        self.values: dict[str, Tensor] = {}
+        """What the nodes read and give, by name."""
         self.constants: dict[str, Tensor] = {}
         self._small: dict[tuple[str, Shape, bytes], Tensor] = {}
         self._names: set[str] = set()
@@ -157,6 +159,7 @@ class Graph:
         names = [i.name if i is not None else "" for i in inputs]
         while names and not names[-1]:
             names.pop()
+        self.values.update((v.name, v) for v in (*inputs, *outputs) if v is not None)
         self.nodes.append((name, operator, names, [o.name for o in outputs], attributes))
         self.owners[name] = self._identity, self._operator
         return outputs

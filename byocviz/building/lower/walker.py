@@ -57,9 +57,15 @@ def lower(
 
 def check(function: Any, *, opset: int = 17, module: Any = None) -> list[LoweringError]:
     """Everything in a Relax function that `lower` would refuse, in order; none: it lowers."""
+    return examine(function, opset=opset, module=module)[0]
+
+
+def examine(
+    function: Any, *, opset: int = 17, module: Any = None
+) -> tuple[list[LoweringError], Graph]:
+    """What `check` gives, and the nodes that the function becomes where it is not refused."""
     errors: list[LoweringError] = []
-    _Walker(function, None, opset, module, errors)
-    return errors
+    return errors, _Walker(function, None, opset, module, errors).graph
 
 
 class _Walker:
@@ -290,7 +296,17 @@ class _Walker:
                     "TVM.",
                 )
             raise view.refuse("", "", "It has no converter.", "Register one: @converter(name).")
-        result = function(self.graph, view)
+        try:
+            result = function(self.graph, view)
+        except LoweringError:
+            raise
+        except Exception as error:  # models come from strangers: whatever it stumbles over
+            raise view.refuse(
+                "converter",
+                function.__name__,
+                f"It failed: {type(error).__name__}: {error}",
+                "Please report it, with the subgraph's text.",
+            ) from error
         if isinstance(result, Tensor):
             return self._typed(view, result, view.dtype, view.shape)
         given = zip(result, view.dtypes, view.shapes, strict=True)

@@ -11,23 +11,22 @@ from byocviz.building.runtimes.trt import TrtRuntime
 class Tensorrt(TrtRuntime):
     """Options:
 
-    ``fp16``: whether float32 may be computed in float16. ``tf32``: whether products of float32
-    may be rounded to TF32. ``workspace``: the most bytes of scratch memory on the GPU; None
-    leaves it to TensorRT.
+    ``fp16``: whether float32 is computed in float16. ``tf32``: whether products of float32 may be
+    rounded to TF32. ``workspace``: the most bytes of scratch memory on the GPU; None leaves it to
+    TensorRT. ``timing_cache``: whether the times of kernels are kept from build to build, where
+    there is a folder for engines.
     """
 
     name = "tensorrt"
     title = "TensorRT"
     package = "tensorrt"
     install = "pip install 'byocviz[tensorrt]'"
-    options: Mapping[str, Any] = {"fp16": False, "tf32": False, "workspace": None}
-
-    def _configure(self, trt: Any, config: Any, options: Mapping[str, Any]) -> None:
-        super()._configure(trt, config, options)
-        if options["fp16"]:
-            config.set_flag(trt.BuilderFlag.FP16)
-        if not options["tf32"]:
-            config.clear_flag(trt.BuilderFlag.TF32)
+    options: Mapping[str, Any] = {
+        "fp16": False,
+        "tf32": False,
+        "workspace": None,
+        "timing_cache": True,
+    }
 
 
 def runtime() -> Tensorrt:

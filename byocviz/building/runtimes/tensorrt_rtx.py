@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 from byocviz.building.errors import BuildError
-from byocviz.building.runtimes.gpu import missing_gpu
+from byocviz.building.runtimes.gpu import gpu
 from byocviz.building.runtimes.trt import TrtRuntime
 
 
@@ -15,41 +16,67 @@ class TensorrtRtx(TrtRuntime):
 
     ``compute_capability``: the GPU that the engine is for, as ``"8.9"`` or ``"SM89"``; None is
     the one in this machine, and where there is none the engine is for all that are known.
-    ``workspace``: the most bytes of scratch memory on the GPU; None leaves it to TensorRT.
+    ``fp16``: whether float32 is computed in float16. ``tf32``: whether products of float32 may be
+    rounded to TF32. ``workspace``: the most bytes of scratch memory on the GPU; None leaves it to
+    TensorRT. It times no kernels while it builds, so there are no times to keep.
     """
 
     name = "tensorrt-rtx"
     title = "TensorRT-RTX"
     package = "tensorrt_rtx"
     install = "pip install 'byocviz[tensorrt-rtx]'"
-    options: Mapping[str, Any] = {"compute_capability": None, "workspace": None}
+    options: Mapping[str, Any] = {
+        "compute_capability": None,
+        "fp16": False,
+        "tf32": False,
+        "workspace": None,
+    }
     needs_gpu_to_build = False
+    keeps_timing = False
 
-    def _flags(self, trt: Any, options: Mapping[str, Any]) -> int:
-        return 1 << int(trt.NetworkDefinitionCreationFlag.STRONGLY_TYPED)
+    def supports(self, running: bool = True) -> str | None:
+        reason = super().supports(running)
+        here = gpu()
+        if reason is None and running and here is not None and here.sm not in self._known():
+            return (
+                f"The GPU ({here.name}) is {here.sm}, and this TensorRT-RTX knows "
+                f"{', '.join(self._known())}: take the runtime tensorrt, or a newer TensorRT-RTX."
+            )
+        return reason
+
+    def _known(self) -> dict[str, Any]:
+        members = import_module(self.package).ComputeCapability.__members__
+        return {name: value for name, value in members.items() if name.startswith("SM")}
+
+    def built_for(self, options: Mapping[str, Any]) -> tuple[str, ...]:
+        known = self._known()
+        wanted = options["compute_capability"]
+        if wanted is None:
+            here = gpu()
+            return tuple(known) if here is None or here.sm not in known else (here.sm,)
+        name = str(wanted).upper().replace(".", "")
+        name = name if name.startswith("SM") else f"SM{name}"
+        if name not in known:
+            raise BuildError(
+                f"{self.title} knows no compute capability {wanted!r}.",
+                f"Known: {', '.join(known)}.",
+            )
+        return (name,)
 
     def _configure(self, trt: Any, config: Any, options: Mapping[str, Any]) -> None:
         super()._configure(trt, config, options)
-        known = {
-            name: value
-            for name, value in trt.ComputeCapability.__members__.items()
-            if name.startswith("SM")
-        }
-        wanted = options["compute_capability"]
-        if wanted is None:
-            chosen = [trt.ComputeCapability.CURRENT] if missing_gpu() is None else [*known.values()]
-        else:
-            name = str(wanted).upper().replace(".", "")
-            name = name if name.startswith("SM") else f"SM{name}"
-            if name not in known:
-                raise BuildError(
-                    f"{self.title} knows no compute capability {wanted!r}.",
-                    f"Known: {', '.join(known)}.",
-                )
-            chosen = [known[name]]
-        config.num_compute_capabilities = len(chosen)
-        for index, value in enumerate(chosen):
-            config.set_compute_capability(value, index)
+        known, meant = self._known(), self.built_for(options)
+        config.num_compute_capabilities = len(meant)
+        for index, name in enumerate(meant):
+            config.set_compute_capability(known[name], index)
+
+    def fingerprint(self, options: Mapping[str, Any]) -> dict[str, str]:
+        meant = self.built_for(options)
+        if options["compute_capability"] is None:
+            return super().fingerprint(options) | {"for": ", ".join(meant)}
+        # A named one's engine is the same wherever it is built.
+        version = str(import_module(self.package).__version__)
+        return {self.package: version, "for": ", ".join(meant)}
 
 
 def runtime() -> TensorrtRtx:

@@ -1,37 +1,36 @@
-"""What TensorRT and TensorRT-RTX share: parsing, building and running by one API."""
+"""What TensorRT and TensorRT-RTX share: parsing and building by one API."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from byocviz.building.errors import BuildError, EngineError
-from byocviz.building.runtimes.base import (
-    Engine,
-    Tell,
-    address,
-    chosen,
-    device,
-    fits,
-    in_order,
-    usable,
-)
-from byocviz.building.runtimes.gpu import missing_gpu
+from byocviz.building.errors import BuildError
+from byocviz.building.runtimes.base import Base, Engine, Notes, Subgraph, named
+from byocviz.building.runtimes.gpu import gpu, missing_gpu
+from byocviz.building.runtimes.half import half
 
 if TYPE_CHECKING:
-    from byocviz.building.lower.lowered import Lowered
+    from byocviz.building.lower.lowered import Lowered, Port
+
+BOUNDARY = ("float32", "float16", "bfloat16", "int8", "uint8", "int32", "int64", "bool")
+"""Element types that an engine's inputs and outputs may have. The parser takes float64 for
+float32 without a word, which is why it is refused here."""
 
 
-class TrtRuntime:
+class TrtRuntime(Base):
     """Base of both. ``package`` is the Python module that holds the API."""
 
-    name = ""
-    title = ""
     package = ""
     install = ""
-    options: Mapping[str, Any] = {}
     needs_gpu_to_build = True
+    keeps_timing = True
+    """Whether kernels are timed during the build, and the times can be kept."""
+    serializes = True
 
     def supports(self, running: bool = True) -> str | None:
         try:
@@ -42,53 +41,123 @@ class TrtRuntime:
             return missing_gpu()
         return None
 
-    def build(
-        self, lowered: Lowered, options: Mapping[str, Any] | None = None, tell: Tell | None = None
-    ) -> Engine:
-        usable(self)
-        wanted = chosen(self, options)
-        if tell is not None:
-            tell(f"{self.title}, {lowered.name}")
-        return TrtEngine(self, lowered, self.plan(lowered, wanted), wanted)
+    def refuse(self, lowered: Lowered) -> None:
+        for what, ports in (("input", lowered.inputs), ("output", lowered.outputs)):
+            for port in ports:
+                if port.dtype not in BOUNDARY:
+                    raise self._strange(lowered, what, port)
 
-    def plan(self, lowered: Lowered, options: Mapping[str, Any]) -> bytes:
+    def _strange(self, lowered: Lowered, what: str, port: Port) -> BuildError:
+        node = next(
+            (
+                n.name
+                for n in lowered.model.graph.node
+                if port.name in (n.input if what == "input" else n.output)
+            ),
+            "",
+        )
+        operator = named(lowered, node)
+        other = "float32" if port.dtype.startswith("float") else "int32"
+        return BuildError(
+            f"{self.title} has no {port.dtype}, and the {what} {port.name!r} of "
+            f"{lowered.name} is {port.dtype}{list(port.shape)}"
+            + (f", at {operator}." if operator else "."),
+            f"Cast it to {other} in the model, or switch the operator's rule off so that it stays "
+            "on TVM.",
+            subgraph=lowered.name,
+        )
+
+    def plan(self, subgraph: Subgraph, options: Mapping[str, Any], notes: Notes) -> bytes:
         """The serialised engine. Raises `BuildError` where the parser or builder refuses."""
         trt = import_module(self.package)
-        log = logger(trt)
-        builder = trt.Builder(log)
-        network = builder.create_network(self._flags(trt, options))
-        parser = trt.OnnxParser(network, log)
-        if not parser.parse(lowered.serialized()):
-            raise _unparsed(self.title, lowered, parser)
-        config = builder.create_builder_config()
-        self._configure(trt, config, options)
-        plan = builder.build_serialized_network(network, config)
-        if plan is None:
-            raise BuildError(
-                f"{self.title} builds no engine of the subgraph {lowered.name}: "
-                f"{log.last() or 'it does not say why'}",
-                "Switch off the rule of the operator that it names, so that it stays on TVM.",
-            )
-        return bytes(plan)
-
-    def _flags(self, trt: Any, options: Mapping[str, Any]) -> int:
-        return 0
+        model = subgraph.serialized()
+        if options["fp16"]:
+            model = half(self.title, subgraph.name, model)
+        with listening(trt) as log:
+            builder = trt.Builder(log)
+            typed = int(trt.NetworkDefinitionCreationFlag.STRONGLY_TYPED)
+            network = builder.create_network(1 << typed)
+            parser = trt.OnnxParser(network, log)
+            if not parser.parse(model):
+                raise _unparsed(self.title, subgraph, parser, log)
+            config = builder.create_builder_config()
+            self._configure(trt, config, options)
+            timed = self.keeps_timing and bool(options["timing_cache"])
+            if timed:
+                _set_times(config, notes.timing)
+            plan = builder.build_serialized_network(network, config)
+            if plan is None:
+                raise BuildError(
+                    f"{self.title} builds no engine of the subgraph {subgraph.name}: "
+                    f"{log.last() or 'it does not say why'}",
+                    "Switch off the rule of the operator that it names, so that it stays on TVM.",
+                    subgraph=subgraph.name,
+                )
+            if timed:
+                notes.timing = bytes(config.get_timing_cache().serialize())
+            return bytes(plan)
 
     def _configure(self, trt: Any, config: Any, options: Mapping[str, Any]) -> None:
-        if options.get("workspace"):
+        if options["workspace"]:
             config.set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, int(options["workspace"]))
+        if options["tf32"]:
+            config.set_flag(trt.BuilderFlag.TF32)
+        else:
+            config.clear_flag(trt.BuilderFlag.TF32)
+        # Lets the engine's layers be read with what they compute.
+        config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED
+
+    def load(self, lowered: Lowered, plan: bytes | None, options: Mapping[str, Any]) -> Engine:
+        from byocviz.building.runtimes.trt_engine import TrtEngine
+
+        return TrtEngine(self, lowered, plan or b"", options)
+
+    def target(self) -> Any:
+        import tvm
+
+        compiles = tvm.get_global_func("target.build.cuda", allow_missing=True) is not None
+        if not compiles or not tvm.runtime.enabled("cuda") or not tvm.cuda(0).exist:
+            return None
+        return tvm.target.Target.from_device(tvm.cuda(0))
+
+    def fingerprint(self, options: Mapping[str, Any]) -> dict[str, str]:
+        return {
+            self.package: str(import_module(self.package).__version__),
+            "gpu": str(gpu() or "none"),
+        }
+
+    def built_for(self, options: Mapping[str, Any]) -> tuple[str, ...]:
+        """The compute capabilities that engines are for, as ``SM89``; none: the GPU that they
+        were built on."""
+        return ()
+
+
+def _set_times(config: Any, times: bytes) -> None:
+    """Have the times of kernels kept, from those given where they are of this GPU and version."""
+    cache = config.create_timing_cache(times)
+    if cache is None or not config.set_timing_cache(cache, False):  # False: no mismatch is taken
+        config.set_timing_cache(config.create_timing_cache(b""), False)
 
 
 def logger(trt: Any) -> Any:
-    """A logger that keeps what is wrong for the error's text and prints nothing."""
+    """What keeps the errors that a library reports, for the error's text; prints nothing.
 
-    class Log(trt.ILogger):  # type: ignore[misc]
+    One a library: it hands all that it says to the first that it was given.
+    """
+    return _logger(trt.__name__)
+
+
+@lru_cache(maxsize=4)
+def _logger(package: str) -> Any:
+    trt = import_module(package)
+
+    class Log(trt.ILogger):  # type: ignore[misc,name-defined]
         def __init__(self) -> None:
             trt.ILogger.__init__(self)
             self.lines: list[str] = []
 
         def log(self, severity: Any, text: str) -> None:
-            if severity <= trt.ILogger.Severity.ERROR:
+            if severity <= trt.ILogger.Severity.ERROR and len(self.lines) < 100:
                 self.lines.append(text)
 
         def last(self) -> str:
@@ -97,100 +166,28 @@ def logger(trt: Any) -> Any:
     return Log()
 
 
-def _unparsed(title: str, lowered: Lowered, parser: Any) -> BuildError:
+_listening = threading.RLock()
+
+
+@contextmanager
+def listening(trt: Any) -> Iterator[Any]:
+    """The logger, emptied, and nobody else's while this lasts."""
+    with _listening:
+        log = logger(trt)
+        log.lines.clear()
+        yield log
+
+
+def _unparsed(title: str, subgraph: Subgraph, parser: Any, log: Any) -> BuildError:
     found = []
     for index in range(parser.num_errors):
         error = parser.get_error(index)
-        node = error.node_name()
-        operator = lowered.calls.get(node, "")
-        ids = ", ".join(str(i) for i in lowered.nodes.get(node, ()))
-        where = f"{operator} (operator {ids})" if ids else operator or node
-        found.append(f"{where}: {error.desc()}" if where else error.desc())
+        node = str(error.node_name())
+        where = named(subgraph, node) or node
+        found.append(f"{where}: {error.desc()}" if where else str(error.desc()))
+    said = "; ".join(found) or log.last() or "it does not say why"
     return BuildError(
-        f"{title} does not take the subgraph {lowered.name}: {'; '.join(found)[:800]}",
+        f"{title} does not take the subgraph {subgraph.name}: {said[:800]}",
         "Switch the operator's rule off, so that it stays on TVM.",
+        subgraph=subgraph.name,
     )
-
-
-class TrtEngine:
-    """A serialised engine. It is loaded when it first runs, which needs a GPU."""
-
-    def __init__(
-        self, runtime: TrtRuntime, lowered: Lowered, plan: bytes, options: Mapping[str, Any]
-    ) -> None:
-        self.runtime, self.plan = runtime, plan
-        self.name = lowered.name
-        self.inputs, self.outputs = lowered.inputs, lowered.outputs
-        self._options = options
-        self._loaded: Any = None
-        self._context: Any = None
-
-    def load(self) -> None:
-        """Hand the engine to the GPU. Raises `EngineError` where there is none, or it is not
-        the one that the engine is for."""
-        if self._context is not None:
-            return
-        reason = missing_gpu()
-        if reason is not None:
-            raise EngineError(
-                f"The engine of {self.name} cannot run here. {reason}",
-                "Run it where there is a GPU, or take the runtime onnxruntime.",
-            )
-        trt = import_module(self.runtime.package)
-        log = logger(trt)
-        self._loaded = trt.Runtime(log)
-        self._engine = self._loaded.deserialize_cuda_engine(self.plan)
-        if self._engine is None:
-            raise EngineError(
-                f"{self.runtime.title} does not load the engine of {self.name}: {log.last()}",
-                "Engines are for one GPU and one version; build it anew here.",
-            )
-        self._context = self._engine.create_execution_context()
-
-    def run(self, inputs: Sequence[Any]) -> list[Any]:
-        """The outputs, as TVM's tensors on the inputs' device."""
-        import tvm
-
-        self.load()
-        where = inputs[0].device if inputs else tvm.cuda(0)
-        outputs = [tvm.runtime.empty(p.shape, p.dtype, where) for p in self.outputs]
-        self.run_into(inputs, outputs)
-        return outputs
-
-    def run_into(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        """The engine reads and writes the tensors' own memory, on TVM's stream; it is not waited
-        for."""
-        fits(self.name, "input", self.inputs, inputs)
-        fits(self.name, "output", self.outputs, outputs)
-        ports = [*self.inputs, *self.outputs]
-        for port, tensor in zip(ports, (*inputs, *outputs), strict=True):
-            if device(tensor) != "cuda" or not in_order(tensor):
-                raise EngineError(
-                    f"{port.name!r} of {self.name} is no packed tensor on the GPU "
-                    f"({device(tensor)}).",
-                    "Build the module for the target 'cuda' and give tensors on it.",
-                )
-        self.load()
-        for port, tensor in zip(ports, (*inputs, *outputs), strict=True):
-            self._context.set_tensor_address(port.name, address(tensor))
-        if not self._context.execute_async_v3(_stream((*inputs, *outputs)[0])):
-            raise EngineError(
-                f"{self.runtime.title} failed in the subgraph {self.name}.",
-                "Check its inputs; save its ONNX (Lowered.model) for a report if they are right.",
-            )
-
-    def describe(self) -> dict[str, str]:
-        trt = import_module(self.runtime.package)
-        return {
-            "runtime": f"{self.runtime.title} {trt.__version__}",
-            "bytes": str(len(self.plan)),
-            **{k: str(v) for k, v in self._options.items()},
-        }
-
-
-def _stream(tensor: Any) -> int:
-    """The CUDA stream that TVM works on."""
-    import tvm_ffi
-
-    index = getattr(tensor.device, "index", 0) or 0
-    return int(tvm_ffi.get_raw_stream(tvm_ffi.device("cuda", index)))

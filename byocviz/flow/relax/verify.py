@@ -24,7 +24,9 @@ __all__ = [
     "checked_inputs",
     "compile_module",
     "entry_function",
+    "flat",
     "max_difference",
+    "own",
     "plain_module",
     "run_module",
     "run_module_each",
@@ -70,7 +72,7 @@ def run_module_each(
     ]
     machine = relax.VirtualMachine(compile_module(mod, entry, target=target), tvm.cpu())
     return [
-        list(_flat(machine[entry](*map(_own, [p.ty for p in func.params], values))))
+        list(flat(machine[entry](*map(own, [p.ty for p in func.params], values))))
         for values in checked
     ]
 
@@ -162,18 +164,22 @@ def _check_sizes(ty: Any, dims: Any, sizes: Sequence[int], symbols: Symbols, nam
         )
 
 
-def _own(ty: Any, value: Any) -> Any:
-    """TVM's own value of a checked one; tensors are copied, so that a run changes none."""
+def own(ty: Any, value: Any, device: Any = None) -> Any:
+    """TVM's own value of a checked one, on the device (by default the CPU); tensors are copied,
+    so that a run changes none."""
     if isinstance(ty, relax.TupleType):
-        return tuple(_own(f, v) for f, v in zip(ty.fields, value, strict=True))
+        return tuple(own(f, v, device) for f, v in zip(ty.fields, value, strict=True))
     if isinstance(ty, relax.ShapeType):
         return tvm.runtime.ShapeTuple(value)
     if isinstance(ty, relax.TensorType):
-        return tvm.runtime.tensor(np.ascontiguousarray(value).reshape(value.shape))
+        array = np.ascontiguousarray(value).reshape(value.shape)
+        return tvm.runtime.tensor(array, device or tvm.cpu())
     return value
 
 
-def _flat(value: Any) -> Iterator[np.ndarray]:
+def flat(value: Any) -> Iterator[np.ndarray]:
+    """The results of a run as arrays, nested tuples taken apart; a shape becomes int64[rank], a
+    number an array of rank 0. Raises `ModuleError` for what is none of these."""
     if hasattr(value, "numpy"):
         yield value.numpy()
     elif isinstance(value, tvm.runtime.ShapeTuple):
@@ -183,7 +189,7 @@ def _flat(value: Any) -> Iterator[np.ndarray]:
             yield np.asarray(value)
     elif isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
         for field in value:
-            yield from _flat(field)
+            yield from flat(field)
     else:
         raise ModuleError(
             f"an output is a {type(value).__name__}, which cannot be compared.",

@@ -7,9 +7,9 @@ from typing import Any
 
 import tvm
 from tvm import relax
-from tvm.relax.dpl import is_op
 from tvm.relax.transform import FusionPattern
 
+from byocviz.backends.tvm_table import any_call
 from byocviz.flow.identity import resolve
 from byocviz.flow.relax.capture import Sheet, capture
 from byocviz.flow.relax.passes.merge import merge
@@ -49,9 +49,7 @@ def what_if(walk: Walk, tell: Tell) -> list[Blocker]:
     found = []
     for index, (name, count) in enumerate(kinds.items()):
         tell(f"what if: {name}", index, len(kinds))
-        rule = FusionPattern(
-            f"{walk.state.backend.name}.what_if", is_op(name)(varg_default_wildcard=True)
-        )
+        rule = FusionPattern(f"{walk.state.backend.name}.what_if", any_call(name))
         blocker = Blocker(
             name,
             count,

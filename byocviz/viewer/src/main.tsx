@@ -5,12 +5,14 @@ import { decode, unpack } from "./data/decode";
 import { text, dict } from "./data/lenient";
 import { Model } from "./data/model";
 import { followLink, readLink } from "./ui/link";
+import { nextTask } from "./draw/frames";
 import { layouter, prepare } from "./ui/scenes";
 import * as s from "./ui/state";
 
 async function start(): Promise<void> {
   const root = document.getElementById("byocviz-root") ?? document.body.appendChild(document.createElement("div"));
   performance.mark("byocviz:start");
+  await parsed();
   const messages: string[] = [];
   let raw: unknown = null;
   let options: Record<string, unknown> = {};
@@ -27,10 +29,12 @@ async function start(): Promise<void> {
     messages.push(`The recording in this page cannot be read: ${String(error).slice(0, 200)}`);
   }
   performance.mark("byocviz:unpacked");
+  await nextTask();
   const decoded = decode(raw ?? {});
   // What is wrong with the page explains whatever the decoder missed.
   if (messages.length) decoded.messages.splice(0, decoded.messages.length, ...messages);
   performance.mark("byocviz:decoded");
+  await nextTask();
   if (text(options.title)) decoded.recording.title = text(options.title);
   s.model.value = new Model(decoded.recording, decoded.messages);
   s.messages.value = s.model.value.messages.slice();
@@ -41,9 +45,17 @@ async function start(): Promise<void> {
   s.step.value = first(text(options.step));
   if (location.hash.length > 1) readLink(location.hash);
   begin();
+  // What was sent to the worker before it ran reaches it only with a task of its own.
+  await nextTask();
   root.replaceChildren();
   render(<App />, root);
   followLink();
+}
+
+/** The script runs before the data that stands behind it. */
+function parsed(): Promise<void> {
+  if (document.readyState !== "loading") return Promise.resolve();
+  return new Promise((go) => document.addEventListener("DOMContentLoaded", () => go(), { once: true }));
 }
 
 /** Asks for the layouts of the first view, so that the worker is at it while the page is made. */

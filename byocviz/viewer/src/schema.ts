@@ -4,6 +4,8 @@
  * not fit; everything after it may rely on these types.
  */
 
+import type { Results } from "./data/results";
+
 export const SCHEMA = 1;
 
 export interface Operator {
@@ -174,7 +176,9 @@ export interface Recording {
   steps: Step[];
   texts: Record<string, string>;
   what_if: Blocker[] | null;
-  results: Record<string, unknown>;
+  results: Results;
+  /** Plain data of the person's own. */
+  extra: Record<string, unknown>;
 }
 
 export interface Options { step?: string; title?: string; theme?: string }

@@ -57,7 +57,19 @@ REFUSED: list[tuple[str, Any, tuple[Any, ...], dict[str, Any]]] = [
      {"causal_mask": "TopLeft"}),
     ("method, padding_mode", op.image.grid_sample,
      (T(1, 2, 4, 4), T(1, 2, 3, 3)), {"method": "area"}),
-    ("", op.cumprod, (X, 1), {}),
+    ("divisor", op.divide, (T(2, 3, dtype="int32"), V([1, 0, 2], "int32", True)), {}),
+    ("divisor", op.floor_mod, (T(2, 3, dtype="int64"), V([0], "int64", True)), {}),
+    ("dtype", op.outer, (T(3, dtype="bool"), T(2, dtype="bool")), {}),
+    ("dtype", op.square, (T(3, dtype="bool"),), {}),
+    ("", op.median, (X, 1), {}),
+    ("dtype", op.left_shift, (T(3, dtype="int32"), T(3, dtype="int32")), {}),
+    ("bits", op.right_shift, (T(3, dtype="int32"), V([31], "int32", True)), {}),
+    ("dtype", op.cumprod, (T(3, dtype="int8"), 0), {}),
+    ("axis", op.cumprod, (T(2, 5000), 1), {}),
+    ("method", op.image.resize3d, (T(1, 1, 4, 4, 4), (3, 3, 3)), {"method": "cubic"}),
+    ("mode", op.vision.roi_align, (X, T(2, 5), (2, 2), 1.0), {"mode": "max"}),
+    ("dtype", op.quantize, (X, C(), V(0, "int8", True)), {"out_dtype": "int16"}),
+    ("zero_point", op.dequantize, (T(4, dtype="int8"), C(), T(dtype="int32")), {}),
     ("output_format", NMS, (T(1, 3, 4), T(1, 2, 3), relax.const(3, "int64"),
      relax.const(0.5, "float32"), relax.const(0.1, "float32")), {"output_format": "tensorflow"}),
     ("argument 2", NMS, (T(1, 3, 4), T(1, 2, 3), T(dtype="int64"), relax.const(0.5, "float32"),
@@ -92,12 +104,12 @@ def test_it_names_the_operator_the_attribute_and_the_mend(
 
 def test_check_finds_all_and_lower_the_first() -> None:
     cases = Cases()
-    cases(op.cumprod, X, 1)
+    cases(op.atan2, X, X)
     cases(nn.relu, X)
     cases(op.power, T(4, dtype="int32"), T(4, dtype="int32"))
     module, _, _ = build(cases)
-    assert [e.operator for e in check(module["main"])] == ["relax.cumprod", "relax.power"]
-    with pytest.raises(LoweringError, match="cumprod"):
+    assert [e.operator for e in check(module["main"])] == ["relax.atan2", "relax.power"]
+    with pytest.raises(LoweringError, match="atan2"):
         lower(module["main"])
 
 
@@ -106,8 +118,9 @@ def test_a_call_that_reads_what_was_refused_is_asked_too() -> None:
     builder = relax.BlockBuilder()
     with builder.function("main", [x]):
         with builder.dataflow():
-            a = builder.emit(op.cumprod(x, 1))
-            b = builder.emit_output(op.cumprod(builder.emit(nn.relu(a)), 0))
+            a = builder.emit(op.atan2(x, x))
+            b = builder.emit(nn.relu(a))
+            b = builder.emit_output(op.atan2(b, b))
         builder.emit_func_output(b)
     assert len(check(builder.get()["main"])) == 2
 

@@ -15,7 +15,18 @@ import tvm
 from tvm import relax
 
 import byocviz
-from byocviz.building.lower import Call, Graph, Tensor, converter, converters, lower, registry
+from byocviz.building.lower import (
+    Call,
+    Graph,
+    LoweringError,
+    Tensor,
+    check,
+    converter,
+    converters,
+    examine,
+    lower,
+    registry,
+)
 from byocviz.flow.relax.compat import attribute
 from byocviz.flow.relax.tag import tag_of
 from byocviz.flow.relax.verify import run_module
@@ -206,3 +217,24 @@ def test_a_converter_that_gives_another_type_is_found_out() -> None:
             lower(function([x], lambda b: b.emit(nn.relu(x))))
     finally:
         registry._converters["relax.nn.relu"] = kept
+
+
+def test_a_converter_that_fails_is_a_refusal() -> None:
+    kept = converters()["relax.nn.relu"]
+    converter("relax.nn.relu")(lambda g, call: call.args[7])
+    try:
+        x = var("x", 2)
+        made = function([x], lambda b: b.emit(nn.relu(x)))
+        with pytest.raises(LoweringError, match="IndexError"):
+            lower(made)
+        assert [error.operator for error in check(made)] == ["relax.nn.relu"]
+    finally:
+        registry._converters["relax.nn.relu"] = kept
+
+
+def test_what_the_nodes_read_and_give_is_known() -> None:
+    x = var("x", 2)
+    errors, graph = examine(function([x], lambda b: b.emit(op.matmul(x, b.emit(nn.relu(x))))))
+    assert errors == []
+    for _, _, inputs, outputs, _ in graph.nodes:
+        assert all(graph.values[name].dtype == "float32" for name in (*inputs, *outputs))

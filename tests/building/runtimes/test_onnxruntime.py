@@ -101,3 +101,27 @@ def test_the_progress_is_told() -> None:
     told: list[str] = []
     ORT.build(lowered(T(3)), tell=told.append)
     assert told == ["ONNX Runtime, sub"]
+
+
+def test_providers_are_those_of_the_onnxruntime_that_is_installed() -> None:
+    import onnxruntime
+
+    for providers in ("cpu", ("cpu",), ["cpu", "cpu"]):
+        engine = ORT.build(lowered(T(3)), {"providers": providers})
+        assert engine.describe()["provider"] == "CPUExecutionProvider"
+        assert "copies through the host" not in engine.describe()
+    with pytest.raises(RuntimeMissing, match="cpu, cuda, tensorrt"):
+        ORT.build(lowered(T(3)), {"providers": "gpu"})
+    for name, known in (("cuda", "CUDA"), ("tensorrt", "Tensorrt")):
+        if f"{known}ExecutionProvider" in onnxruntime.get_available_providers():
+            continue
+        with pytest.raises(RuntimeMissing, match=f"no provider '{name}'") as caught:
+            ORT.build(lowered(T(3)), {"providers": (name, "cpu")})
+        assert "onnxruntime-gpu" in caught.value.mend
+
+
+def test_it_has_no_engine_to_keep_and_no_layers_to_show() -> None:
+    engine = ORT.build(lowered(T(3)))
+    assert engine.serialized() is None
+    assert engine.layers() == ""
+    assert ORT.target() is None

@@ -98,11 +98,18 @@ def not_equal(g: Graph, call: Call) -> Tensor:
     return g.add("Not", g.add("Equal", a, b, dtype="bool"))
 
 
+def _divisor(call: Call, b: Tensor) -> None:
+    """Integers divided by zero are no number in TVM, and no model in ONNX Runtime."""
+    if b.constant and "float" not in b.dtype and not b.value().all():
+        raise call.refuse("divisor", 0, "An integer divided by zero has no result.", "Mend it.")
+
+
 @converter("relax.divide")
 def divide(g: Graph, call: Call) -> Tensor:
     """Integers are cut towards zero, by TVM and by ONNX."""
     a, b = _operands(call)
     _no_bool(call, a, "Div")
+    _divisor(call, b)
     return g.add("Div", a, b)
 
 
@@ -110,6 +117,7 @@ def divide(g: Graph, call: Call) -> Tensor:
 def floor_divide(g: Graph, call: Call) -> Tensor:
     a, b = _operands(call)
     _no_bool(call, a, "Div")
+    _divisor(call, b)
     if "float" in a.dtype:
         return g.add("Floor", g.add("Div", a, b))
     if a.dtype.startswith("uint"):
@@ -123,6 +131,7 @@ def mod(g: Graph, call: Call) -> Tensor:
     """The remainder with the dividend's sign."""
     a, b = _operands(call)
     _no_bool(call, a, "Mod")
+    _divisor(call, b)
     return g.add("Mod", a, b, fmod=1)
 
 
@@ -131,6 +140,7 @@ def floor_mod(g: Graph, call: Call) -> Tensor:
     """The remainder with the divisor's sign."""
     a, b = _operands(call)
     _no_bool(call, a, "Mod")
+    _divisor(call, b)
     if "float" in a.dtype:
         return g.add("Sub", a, g.add("Mul", g.add("Floor", g.add("Div", a, b)), b))
     return g.add("Mod", a, b, fmod=0)
@@ -169,3 +179,36 @@ def log_add_exp(g: Graph, call: Call) -> Tensor:
     top = g.add("Max", a, b)
     parts = [g.add("Exp", g.add("Sub", x, top)) for x in (a, b)]
     return g.add("Add", top, g.add("Log", g.add("Add", *parts)))
+
+
+@converter("relax.left_shift")
+def left_shift(g: Graph, call: Call) -> Tensor:
+    return _shift(g, call, "LEFT")
+
+
+@converter("relax.right_shift")
+def right_shift(g: Graph, call: Call) -> Tensor:
+    """Of a signed number the sign stays: the quotient by a power of two, rounded down."""
+    return _shift(g, call, "RIGHT")
+
+
+def _shift(g: Graph, call: Call, direction: str) -> Tensor:
+    """ONNX shifts unsigned numbers; a signed one by a number of bits that is known."""
+    a, b = _operands(call)
+    if a.dtype.startswith("uint"):
+        return g.add("BitShift", a, b, direction=direction)
+    bits = int(a.dtype.removeprefix("int")) if a.dtype.startswith("int") else 0
+    if not bits:
+        raise call.refuse("dtype", a.dtype, "Bits of integers are shifted.")
+    if not b.constant:
+        raise call.refuse("dtype", a.dtype, "ONNX shifts unsigned numbers only.",
+                          "Shift by a constant, or cast to an unsigned type.")  # fmt: skip
+    by = b.value()
+    if by.size and (by.min() < 0 or by.max() > bits - 2):
+        raise call.refuse(
+            "bits", by.tolist(), f"{a.dtype} is shifted by 0 to {bits - 2} bits here."
+        )
+    power = g.constant(2 ** by.astype("int64"), a.dtype)
+    if direction == "LEFT":
+        return g.add("Mul", a, power)
+    return g.add("Div", g.add("Sub", a, g.add("Mod", a, power)), power)

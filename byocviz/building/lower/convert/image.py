@@ -16,23 +16,26 @@ _COORDINATES = ("asymmetric", "align_corners", "half_pixel", "pytorch_half_pixel
 _ROUNDING = ("floor", "ceil", "round_prefer_floor", "round_prefer_ceil")
 
 
-@converter("relax.image.resize2d")
-def resize2d(g: Graph, call: Call) -> Tensor:
+@converter("relax.image.resize2d", "relax.image.resize3d")
+def resize(g: Graph, call: Call) -> Tensor:
+    wanted = "NCHW" if call.tensor(0).rank == 4 else "NCDHW"
     method = str(call.attr("method"))
     mode = str(call.attr("coordinate_transformation_mode"))
     if method not in _METHODS:
         raise call.refuse("method", method, f"ONNX knows {', '.join(_METHODS)}.")
+    if method == "cubic" and len(wanted) > 4:
+        raise call.refuse("method", method, "Runtimes interpolate cubically along two axes.")
     if mode not in _COORDINATES:
         raise call.refuse(
             "coordinate_transformation_mode", mode, f"Expressed are {', '.join(_COORDINATES)}."
         )
-    axes = order(call, "layout", "NCHW")
+    axes = order(call, "layout", wanted)
     x = g.transpose(call.tensor(0), axes)
     if "float" not in x.dtype and method != "nearest_neighbor":
         raise call.refuse("dtype", x.dtype, "Runtimes interpolate floats.", "Cast it first.")
     goal = call.numbers(1)
     if len(goal) == 1:
-        goal *= 2
+        goal *= len(wanted) - 2
     sizes = list(zip(x.dims[2:], goal, strict=True))
     if mode == "align_corners" and any(new == 1 for _, new in sizes):
         raise call.refuse(

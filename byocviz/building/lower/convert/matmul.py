@@ -25,6 +25,8 @@ def matmul(g: Graph, call: Call) -> Tensor:
 @converter("relax.outer")
 def outer(g: Graph, call: Call) -> Tensor:
     a, b = call.tensor(0), call.tensor(1)
+    if a.dtype == "bool":
+        raise call.refuse("dtype", a.dtype, "ONNX's Mul takes numbers.", "Cast it first.")
     rows = g.reshape(a, (a.dims[0], 1))
     return g.add("Mul", rows, g.reshape(b, (1, b.dims[0])))
 

@@ -89,6 +89,12 @@ def _windows(g: Graph, x: Tensor, axes: list[_Axis], fill: float) -> tuple[Tenso
     return padded, [0] * len(pads)
 
 
+def _lowest(dtype: str) -> float:
+    if dtype == "bfloat16":  # NumPy does not know it: 8 bits of exponent, 7 of the fraction
+        return -(2.0 - 2.0**-7) * 2.0**127
+    return float(np.finfo(dtype).min if "float" in dtype else np.iinfo(dtype).min)
+
+
 @converter("relax.nn.max_pool1d", "relax.nn.max_pool2d", "relax.nn.max_pool3d")
 def max_pool(g: Graph, call: Call) -> Tensor:
     names = SPATIAL[call.tensor(0).rank - 2]
@@ -96,8 +102,8 @@ def max_pool(g: Graph, call: Call) -> Tensor:
     if "float" not in x.dtype and x.dtype not in ("int8", "uint8"):
         raise call.refuse("dtype", x.dtype, "ONNX's MaxPool takes floats, int8 and uint8.")
     axes = _axes(call, x.dims[2:], _out(call, names))
-    lowest = np.finfo(x.dtype).min if "float" in x.dtype else np.iinfo(x.dtype).min
-    x, pads = _windows(g, x, axes, float(lowest))
+    lowest = _lowest(x.dtype)
+    x, pads = _windows(g, x, axes, lowest)
     out = g.add(
         "MaxPool",
         x,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from byocviz.building.lower.call import Call
 from byocviz.building.lower.graph import Graph, Tensor
 from byocviz.building.lower.registry import converter
@@ -140,3 +142,33 @@ def cumsum(g: Graph, call: Call) -> Tensor:
         x = g.reshape(x, (math.prod(x.dims),))
     exclusive = int(bool(call.attr("exclusive", False)))
     return g.add("CumSum", x, g.scalar(at, "int64"), exclusive=exclusive, shape=x.shape)
+
+
+_LONGEST = 1024
+"""Of an axis along which products are cumulated: each element is looked at by every later one."""
+
+
+@converter("relax.cumprod")
+def cumprod(g: Graph, call: Call) -> Tensor:
+    """ONNX cumulates sums only: each place multiplies what a triangle leaves of its row."""
+    x = call.tensor(0)
+    if call.dtype not in ("float16", "float32", "float64", *_WIDE):
+        raise call.refuse("dtype", call.dtype, "ONNX multiplies up floats and wide integers.")
+    x = g.cast(x, call.dtype)
+    axis = call.attr("axis")
+    at = 0 if axis is None else call.axis(int(axis), x.rank)
+    if axis is None:
+        x = g.reshape(x, (math.prod(x.dims),))
+    size = x.dims[at]
+    if size > _LONGEST:
+        raise call.refuse(
+            "axis", at, f"It has {size} elements, and by ONNX's operators it grows quadratically: "
+            f"at most {_LONGEST} are written.",
+        )  # fmt: skip
+    exclusive = int(bool(call.attr("exclusive", False)))
+    shape = (*x.dims[:at], 1, *x.dims[at:])
+    mask = np.tri(size, k=-exclusive, dtype="bool").reshape(size, size, *([1] * (x.rank - at - 1)))
+    one = g.scalar(1, x.dtype)
+    rows = g.add("Where", g.constant(mask), g.reshape(x, shape), one, dtype=x.dtype,
+                 shape=(*x.dims[:at], size, *x.dims[at:]))  # fmt: skip
+    return reduced(g, "ReduceProd", rows, [at + 1], False)

@@ -1,4 +1,4 @@
-"""Cutting tensors: strided_slice, split, flip."""
+"""Cutting and turning tensors: strided_slice, split, flip, reverse_sequence."""
 
 from __future__ import annotations
 
@@ -85,3 +85,20 @@ def split(g: Graph, call: Call) -> Tensor | list[Tensor]:
     return g.add_several(
         "Split", x, g.ints(sizes), dtypes=[x.dtype] * len(sizes), shapes=shapes, axis=axis
     )
+
+
+@converter("relax.reverse_sequence")
+def reverse_sequence(g: Graph, call: Call) -> Tensor:
+    """ONNX has the batch and the sequence along the first two axes."""
+    x, lengths = call.tensor(0), call.tensor(1)
+    batch = call.axis(int(call.attr("batch_axis")), x.rank, "batch_axis")
+    time = call.axis(int(call.attr("seq_axis")), x.rank, "seq_axis")
+    if batch == time:
+        raise call.refuse("seq_axis", time, "It is the batch's axis.")
+    axes = [batch, time, *(i for i in range(x.rank) if i not in (batch, time))]
+    turned = g.transpose(x, axes)
+    out = g.add(
+        "ReverseSequence", turned, g.cast(lengths, "int64"), shape=turned.dims, batch_axis=0,
+        time_axis=1,
+    )  # fmt: skip
+    return g.transpose(out, [axes.index(i) for i in range(x.rank)])

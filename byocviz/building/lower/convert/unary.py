@@ -92,7 +92,10 @@ def rsqrt(g: Graph, call: Call) -> Tensor:
 
 @converter("relax.square")
 def square(g: Graph, call: Call) -> Tensor:
-    return g.add("Mul", call.tensor(0), call.tensor(0))
+    x = call.tensor(0)
+    if x.dtype == "bool":
+        raise call.refuse("dtype", x.dtype, "ONNX's Mul takes numbers.", "Cast it first.")
+    return g.add("Mul", x, x)
 
 
 @converter("relax.isnan")

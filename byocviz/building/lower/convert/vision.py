@@ -1,9 +1,10 @@
-"""Non-maximum suppression."""
+"""Non-maximum suppression, and what is cut out of feature maps."""
 
 from __future__ import annotations
 
 from byocviz.building.lower.call import Call
 from byocviz.building.lower.graph import Graph, Tensor
+from byocviz.building.lower.layouts import inverse, order
 from byocviz.building.lower.registry import converter
 
 
@@ -34,3 +35,37 @@ def all_class_non_max_suppression(g: Graph, call: Call) -> list[Tensor]:
     pads = g.add("Concat", g.ints([0, 0]), left, g.ints([0]), axis=0, shape=(4,))
     padded = g.add("Pad", kept, pads, g.scalar(-1, "int64"), mode="constant", shape=call.shapes[0])
     return [padded, g.cast(count, call.dtypes[1])]
+
+
+@converter("relax.vision.roi_align")
+def roi_align(g: Graph, call: Call) -> Tensor:
+    """TVM's regions are [n, 5], the batch's index first. ``aligned`` drops the least size of one
+    pixel, in ONNX it shifts by half a pixel as well: the regions are shifted back before."""
+    axes = order(call, "layout", "NCHW")
+    x, rois = g.transpose(call.tensor(0), axes), call.tensor(1)
+    if x.dtype != rois.dtype:
+        raise call.refuse("dtype", f"{x.dtype}, {rois.dtype}", "ONNX takes one type for both.")
+    mode = str(call.attr("mode"))
+    if mode != "avg":
+        raise call.refuse(
+            "mode", mode, "In ONNX the largest of the weighted pixels, in TVM of what they make.",
+            "Use mode='avg'.",
+        )  # fmt: skip
+    count = rois.dims[0]
+    scale = float(call.attr("spatial_scale"))
+    size = call.ints("pooled_size")
+    height, width = size if len(size) == 2 else (size[0], size[0])
+    first = g.ints([1])
+    index = g.add("Slice", rois, g.ints([0]), first, first, shape=(count, 1))
+    corners = g.add("Slice", rois, first, g.ints([5]), first, shape=(count, 4))
+    aligned = bool(call.attr("aligned"))
+    if aligned:
+        corners = g.add("Add", corners, g.scalar(0.5 / scale, rois.dtype))
+    out = g.add(
+        "RoiAlign", x, corners, g.cast(g.reshape(index, (count,)), "int64"),
+        shape=(count, x.dims[1], height, width), mode=mode, output_height=height,
+        output_width=width, sampling_ratio=max(int(call.attr("sample_ratio")), 0),
+        spatial_scale=scale,
+        coordinate_transformation_mode="half_pixel" if aligned else "output_half_pixel",
+    )  # fmt: skip
+    return g.transpose(out, inverse(axes))

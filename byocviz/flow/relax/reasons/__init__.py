@@ -62,8 +62,9 @@ def explain(
 
     Returns:
         Reasons by tag, with the codes ``already-lowered``, ``no-tensor``, ``no-rule``,
-        ``rule-off``, ``not-in-dataflow``, ``check-refused`` and ``other-form``. Operators with
-        the same cause share one object.
+        ``rule-off``, ``not-in-dataflow``, ``check-refused`` and ``other-form``, and those that
+        a check gives itself (`byocviz.backends.refusal`). Operators with the same cause share
+        one object.
 
     Raises:
         ModuleError: a tag of ``left`` stands nowhere in ``mod``.
@@ -189,6 +190,9 @@ class _Explainer:
             root = self.index.tagged.get(verdict.root)
             if root is None:
                 continue
+            if verdict.refusal is not None:
+                key: Any = ("said", rule.index, verdict.refusal)
+                return self._once(key, partial(words.stated, rule, verdict.refusal))
             cause, leaks = self.prober.cause(rule, root.value)
             plain = not of.block.dataflow or not root.block.dataflow
             if cause.alone and not cause.leaks and plain:

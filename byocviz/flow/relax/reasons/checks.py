@@ -7,6 +7,7 @@ from typing import Any
 
 from tvm import relax
 
+from byocviz.backends.refusal import Refusal, take
 from byocviz.flow.relax.reasons.faults import fault
 from byocviz.flow.relax.reasons.trace import error_text, is_answer, no_answer
 from byocviz.flow.relax.tag import tag_of
@@ -17,19 +18,26 @@ class Verdict:
 
     ``root`` is the tag of the match's last call, ``ops`` the tags of all calls of the match (of a
     refused match, or where the survey asked). ``error`` is what the check raised, as
-    ``ValueError: ...``.
+    ``ValueError: ...``; ``refusal`` is what it said itself of why it refuses.
     """
 
-    __slots__ = ("accepted", "error", "ops", "root", "rule")
+    __slots__ = ("accepted", "error", "ops", "refusal", "root", "rule")
 
     def __init__(
-        self, rule: int, root: int, ops: tuple[int, ...], accepted: bool, error: str = ""
+        self,
+        rule: int,
+        root: int,
+        ops: tuple[int, ...],
+        accepted: bool,
+        error: str = "",
+        refusal: Refusal | None = None,
     ) -> None:
         self.rule = rule
         self.root = root
         self.ops = ops
         self.accepted = accepted
         self.error = error
+        self.refusal = refusal
 
 
 class Refusals:
@@ -96,6 +104,7 @@ def _noting(rule: Any, number: int, refusals: Refusals) -> Any:
     check = rule.check
 
     def noting(context: Any) -> Any:
+        take()
         try:
             said = check(context)
         except Exception as raised:
@@ -106,15 +115,15 @@ def _noting(rule: Any, number: int, refusals: Refusals) -> Any:
             refusals.add(_refused(number, context, no_answer(said)))
             refusals.note_fault(rule, context)
         elif not said:
-            refusals.add(_refused(number, context, ""))
+            refusals.add(_refused(number, context, "", take()))
         return said
 
     return noting
 
 
-def _refused(number: int, context: Any, error: str) -> Verdict:
+def _refused(number: int, context: Any, error: str, refusal: Refusal | None = None) -> Verdict:
     root = tag_of(context.matched_expr)
-    return Verdict(number, root, _tags(context), False, error)
+    return Verdict(number, root, _tags(context), False, error, refusal)
 
 
 def _tags(context: Any) -> tuple[int, ...]:
@@ -136,6 +145,7 @@ def survey(module: Any, rules: Sequence[tuple[int, Any]]) -> Refusals:
         def ask(context: Any, number: int = number, check: Any = rule.check) -> bool:
             error = ""
             accepted = True
+            take()
             if check is not None:
                 try:
                     said = check(context)
@@ -144,7 +154,7 @@ def survey(module: Any, rules: Sequence[tuple[int, Any]]) -> Refusals:
                 except Exception as raised:
                     accepted, error = False, error_text(raised)
             root = tag_of(context.matched_expr)
-            found.add(Verdict(number, root, _tags(context), accepted, error))
+            found.add(Verdict(number, root, _tags(context), accepted, error, take()))
             return False
 
         asking = relax.transform.FusionPattern(

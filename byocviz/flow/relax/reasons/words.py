@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 
+from byocviz.backends.refusal import Refusal
 from byocviz.flow.relax.reasons.graph import Def
 from byocviz.flow.relax.reasons.matcher import Mismatch
 from byocviz.flow.relax.reasons.nearest import Near
@@ -181,6 +182,17 @@ def _mend(first: Mismatch, rule: str) -> str:
     if kind == "shape":
         return f"Fix the shape in the model, or add a form of {rule} without has_shape."
     return f"Add a form of {rule} for what stands there: {first.found}."
+
+
+def stated(rule: Rule, refusal: Refusal) -> Reason:
+    """The check refused and says why itself."""
+    return Reason(
+        refusal.code,
+        f"The rule {rule.name} matches, but {refusal.text}",
+        refusal.mend,
+        rule.name,
+        dict(refusal.evidence),
+    )
 
 
 def refused(rule: Rule, cause: Cause, leaks: Sequence[str], error: str) -> Reason:

@@ -8,20 +8,18 @@ import type {
   Separation, Step, StepError, Subgraph, Tensor,
 } from "../schema";
 import { SCHEMA } from "../schema";
+import { gunzip } from "./base64";
 import * as l from "./lenient";
 import type { Raw } from "./lenient";
+import { results } from "./results";
 
 /** Operators times steps up to which all is read before the first drawing. */
-const AT_ONCE = 20_000;
+const AT_ONCE = 2000;
 
 export interface Decoded { recording: Recording; messages: string[] }
 
 export async function unpack(base64: string): Promise<unknown> {
-  const binary = atob(base64.trim());
-  const bytes = new Uint8Array(binary.length);
-  for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return JSON.parse(await new Response(stream).text());
+  return JSON.parse(await gunzip(base64).text());
 }
 
 /** Reads anything; what does not fit is left out and said in `messages`. */
@@ -81,7 +79,8 @@ export function decode(raw: unknown): Decoded {
       steps,
       texts: l.documents(root.texts),
       what_if: Array.isArray(root.what_if) ? root.what_if.map((b) => blocker(l.dict(b))) : null,
-      results: l.dict(root.results),
+      results: results(root.results),
+      extra: l.dict(root.extra),
     },
   };
   if (rows < AT_ONCE) readAll(decoded.recording);

@@ -10,32 +10,34 @@ const LEGIBLE = 0.74;
 
 export class Camera {
   t: Transform = { x: 0, y: 0, k: 1 };
+  /** Where it is going, or is. */
+  target: Transform = this.t;
   /** Whether nobody has moved it since it showed the whole. */
   home = true;
   dragged = false;
   private width = 1;
   private height = 1;
   private start = 0;
-  private size: [number, number] = [1, 1];
+  private known: [number, number] | null = null;
   private frame = 0;
   private pointers = new Map<number, PointerEvent>();
 
   constructor(private host: HTMLElement, private apply: (t: Transform) => void) {
     host.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     host.addEventListener("pointerdown", (event) => this.down(event));
-    this.measure();
     new ResizeObserver(() => {
+      const was = this.known;
+      this.known = null;
       const [w, h] = this.size;
-      this.measure();
-      if (this.size[0] === w && this.size[1] === h) return;
+      if (!was || (was[0] === w && was[1] === h)) return;
       if (this.home) this.goHome(false);
       else this.apply(this.t);
     }).observe(host);
   }
 
   /** Kept, because asking the page for it right after drawing lays the whole page out. */
-  private measure(): void {
-    this.size = [this.host.clientWidth || 1, this.host.clientHeight || 1];
+  private get size(): [number, number] {
+    return (this.known ??= [this.host.clientWidth || 1, this.host.clientHeight || 1]);
   }
 
   /** `start` is the x of what a reader begins with. */
@@ -123,13 +125,14 @@ export class Camera {
 
   set(t: Transform): void {
     this.stop();
-    this.t = t;
+    this.t = this.target = t;
     this.apply(t);
   }
 
   private stop(): void {
     cancelAnimationFrame(this.frame);
     this.frame = 0;
+    this.target = this.t;
   }
 
   private glide(to: Transform): void {
@@ -139,6 +142,7 @@ export class Camera {
       return;
     }
     const from = this.t;
+    this.target = to;
     const start = performance.now();
     const tick = (now: number) => {
       const p = Math.min(1, (now - start) / 320);
@@ -192,9 +196,9 @@ export class Camera {
   }
 
   /** The part of the content that is seen: x, y, w, h. */
-  seen(): [number, number, number, number] {
+  seen(t = this.t): [number, number, number, number] {
     const [w, h] = this.size;
-    return [-this.t.x / this.t.k, -this.t.y / this.t.k, w / this.t.k, h / this.t.k];
+    return [-t.x / t.k, -t.y / t.k, w / t.k, h / t.k];
   }
 
   get content(): [number, number] {

@@ -2,6 +2,7 @@
 import type { Model } from "../data/model";
 import type { Item } from "../graph/tree";
 import type { Size } from "../graph/dot";
+import { textWidth } from "./measure";
 import { printable } from "./svg";
 import { clip, commonScope, figure, plural, shape, shortOp } from "../data/format";
 
@@ -150,28 +151,6 @@ function runName(model: Model, item: Item): string {
 
 function describeShort(model: Model, item: Item): string {
   return item.kind === "composite" ? ruleName(item.g!.label) : names(model, item.ops, " · ", 2);
-}
-
-let context: CanvasRenderingContext2D | null | undefined;
-const widths = new Map<string, number>();
-
-export const FONT = "Inter, ui-sans-serif, system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif";
-
-export function textWidth(text: string, size: number, weight: number): number {
-  const key = `${weight}${size}${text}`;
-  let width = widths.get(key);
-  if (width === undefined) {
-    if (context === undefined) context = document.createElement("canvas").getContext("2d");
-    if (context) {
-      context.font = `${weight} ${size}px ${FONT}`;
-      width = context.measureText(text).width;
-    } else {
-      width = text.length * size * 0.58;
-    }
-    if (widths.size > 20_000) widths.clear();
-    widths.set(key, width);
-  }
-  return width;
 }
 
 /** Room for the text; the same description always has the same size. */

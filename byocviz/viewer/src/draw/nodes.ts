@@ -1,10 +1,13 @@
 /** The SVG of one node and of one box. Coordinates are the node's own, its centre at 0, 0. */
 import { CHANGES } from "../graph/diff";
 import type { Item } from "../graph/tree";
+import type { VEdge } from "../graph/view";
+import type { Layout } from "../layout/parse";
 import { clip, plural } from "../data/format";
 import { el, label, printable } from "./svg";
 import type { Description } from "./describe";
-import { ruleName, textWidth } from "./describe";
+import { ruleName } from "./describe";
+import { textWidth } from "./measure";
 import type { Mark, Scene } from "./scene";
 import { paintClass } from "./scene";
 
@@ -111,4 +114,17 @@ function boxTitle(item: Item, d: Description): string {
     case "chain": return "chain";
     default: return d.title;
   }
+}
+
+/** A spline with its tip; what it feeds of an "if" is written beside it. */
+export function drawEdge(e: VEdge, line: Layout["edges"][number], crosses: boolean): SVGGElement {
+  const g = el("g", { class: `edge${e.count > 1 ? " many" : ""}${crosses ? " cross" : ""}` });
+  el("path", { class: "line", d: line.path, "stroke-width": e.count > 1 ? 1.9 : undefined }, g);
+  const [x, y, angle] = line.tip;
+  const turn = ((angle * 180) / Math.PI).toFixed(1);
+  el("path", { class: "tip", d: "M0 0L-6.5 -3.2L-6.5 3.2Z", transform: `translate(${x} ${y}) rotate(${turn})` }, g);
+  if (e.dst.kind === "if" && e.exact) {
+    label(["condition", "then", "else"][e.slot] ?? "", { class: "edge-label", x: x + 6, y: y - 7 }, g);
+  }
+  return g;
 }

@@ -2,10 +2,12 @@
 import type { Item } from "../graph/tree";
 import { Camera } from "./camera";
 import { drawMinimap } from "./minimap";
-import { drawBox, drawNode, hint } from "./nodes";
+import { drawBox, drawEdge, drawNode, hint } from "./nodes";
 import type { Scene } from "./scene";
 import { paintClass } from "./scene";
-import { el, label, printable } from "./svg";
+import { el, printable } from "./svg";
+import { afterFrame } from "./frames";
+import type { VEdge } from "../graph/view";
 
 export interface PaneEvents {
   hover(item: Item | null): void;
@@ -15,6 +17,9 @@ export interface PaneEvents {
 }
 
 interface Drawn { g: SVGGElement; item: Item; sign: string; x: number; y: number }
+
+/** Classes that the edges of a node get with it. */
+const ALONG = ["sel", "hov"];
 
 /** Above this, nodes are put in place without moving there. */
 const MOVING = 500;
@@ -33,9 +38,14 @@ export class Pane {
   private itemOf = new WeakMap<Element, Item>();
   private hintOf = new WeakMap<Element, () => string>();
   private mapFrame = 0;
+  private mapped: Scene | null = null;
   private hovered: Item | null = null;
-  private lit = new Map<string, Set<Element>>();
+  /** Items that have a class, by class. */
+  private lit = new Map<string, Set<Item>>();
   private edgesOf = new Map<Item, SVGGElement[]>();
+  /** What is out of sight and not drawn yet. */
+  private rest: (() => void)[] = [];
+  private whole: () => void = () => undefined;
 
   constructor(readonly host: HTMLElement, private minimap: HTMLCanvasElement, private events: PaneEvents) {
     this.svg = el("svg", { class: "graph", role: "img" });
@@ -102,70 +112,43 @@ export class Pane {
 
   clear(): void {
     this.scene = null;
+    this.rest = [];
     for (const layer of [this.boxLayer, this.edgeLayer, this.headLayer, this.nodeLayer]) layer.replaceChildren();
     this.nodes.clear();
     this.boxes.clear();
     this.drawMap();
   }
 
-  /** Draws a scene; what was there before moves to its new place, by operator. */
-  show(scene: Scene, animate: boolean): void {
+  /**
+   * Draws a scene; what was there before moves to its new place, by operator. What can be seen is
+   * drawn at once and the rest after the frame, then `whole` is called.
+   */
+  show(scene: Scene, animate: boolean, whole: () => void): void {
     const old = this.scene;
     const anchor = old ? this.anchor(old, scene) : null;
     const oldPlaces = old ? this.seats(old) : null;
     const move = animate && scene.view.nodes.length + this.nodes.size < MOVING;
     this.scene = scene;
+    this.rest = [];
+    this.whole = whole;
+    this.lit.clear();
+    this.hovered = null;
     this.svg.setAttribute("aria-label", `${scene.view.nodes.length} nodes, ${scene.view.edges.length} edges`);
     this.svg.classList.remove("moving");
-    // What is out of sight is put in place: each moving element is a layer of its own to the browser.
-    const [left, top0, wide, high] = this.camera.seen();
-    const seen = (x: number, y: number) =>
-      x > left - 200 && x < left + wide + 200 && y > top0 - 150 && y < top0 + high + 150;
-    const moves: { drawn: Drawn; x: number; y: number }[] = [];
-    const nodes = new Map<string, Drawn>();
-    const order = document.createDocumentFragment();
-    scene.view.nodes.forEach((item, i) => {
-      const at = scene.layout.nodes[i];
-      if (!at) return;
-      const d = scene.words.get(item)!;
-      const mark = scene.marks.get(item);
-      const sign = `${item.kind}|${paintClass(item, d, scene)}|${d.title}|${d.sub}|${d.chip}|${d.fold}|${d.share}|${d.composite}|${d.reasons}|${at[2]}x${at[3]}|${mark ? `${mark.change}${mark.count}` : ""}`;
-      const key = nodes.has(item.key) ? `${item.key}~${i}` : item.key;
-      const had = this.nodes.get(key);
-      let drawn: Drawn;
-      const from = had ?? (oldPlaces && item.ops.length ? oldPlaces.get(item.ops[0]) : undefined);
-      if (had && had.sign === sign) {
-        drawn = had;
-        this.nodes.delete(key);
-      } else {
-        drawn = { g: drawNode(item, d, mark, at[2], at[3], scene), item, sign, x: at[0], y: at[1] };
-        if (!from && move && old && seen(at[0], at[1])) drawn.g.classList.add("new");
-        order.appendChild(drawn.g);
-      }
-      const far = from && (Math.abs(from.x - at[0]) > 1 || Math.abs(from.y - at[1]) > 1);
-      if (from && far && move && (seen(at[0], at[1]) || seen(from.x, from.y))) {
-        moves.push({ drawn, x: from.x, y: from.y });
-      }
-      drawn.item = item;
-      drawn.x = at[0];
-      drawn.y = at[1];
-      this.itemOf.set(drawn.g, item);
-      this.hintOf.set(drawn.g, () => hint(item, d, mark));
-      nodes.set(key, drawn);
-    });
-    for (const gone of this.nodes.values()) gone.g.remove();
-    this.nodes = nodes;
-    this.nodeLayer.appendChild(order);
+    const before = this.camera.seen();
+    this.aim(scene, anchor, move && !!old, !old);
+    const views = old ? [before, this.camera.seen(this.camera.target)] : [this.camera.seen()];
+    const seen = (x: number, y: number) => views.some(([left, top, wide, high]) =>
+      x > left - 200 && x < left + wide + 200 && y > top - 120 && y < top + high + 120);
+    const moves = this.drawNodes(scene, old ? oldPlaces : null, move, seen);
     this.drawBoxes(scene);
-    this.drawEdges(scene);
+    const [high, low] = [Math.min(...views.map((v) => v[1])) - 120, Math.max(...views.map((v) => v[1] + v[3])) + 120];
+    this.drawEdges(scene, (from, to) => Math.max(from, to) > high && Math.min(from, to) < low);
     if (move && old) {
       for (const layer of [this.boxLayer, this.edgeLayer, this.headLayer]) {
         layer.animate([{ opacity: 0 }, { opacity: 0, offset: 0.4 }, { opacity: 1 }], 420);
       }
     }
-    this.lit.clear();
-    this.hovered = null;
-    for (const drawn of nodes.values()) drawn.g.style.transform = `translate(${drawn.x}px,${drawn.y}px)`;
     // By script, as a CSS transition would need the page laid out in between.
     for (const { drawn, x, y } of moves) {
       drawn.g.animate(
@@ -174,12 +157,88 @@ export class Pane {
       );
     }
     this.svg.classList.toggle("moving", moves.length > 0);
+    this.drawMap();
+    if (this.rest.length) afterFrame(() => this.scene === scene && this.drawRest());
+    else whole();
+  }
+
+  /** Where the camera goes with a scene: home, or so that what is looked at stays where it is. */
+  private aim(scene: Scene, anchor: { from: [number, number]; to: [number, number] } | null, smooth: boolean, first: boolean): void {
     const top = scene.layout.nodes.reduce((best, at) => (at && (!best || at[1] < best[1]) ? at : best), null);
     this.camera.setContent(scene.layout.width, scene.layout.height, top?.[0] ?? 0);
-    if (!old) this.camera.home = true;
-    if (this.camera.home) this.camera.goHome(move && !!old);
-    else if (anchor) this.camera.keep(anchor.from, anchor.to, move);
-    this.drawMap();
+    if (first) this.camera.home = true;
+    if (this.camera.home) this.camera.goHome(smooth);
+    else if (anchor) this.camera.keep(anchor.from, anchor.to, smooth);
+  }
+
+  /** The nodes that move, and from where. */
+  private drawNodes(
+    scene: Scene, places: Map<number, { x: number; y: number }> | null, move: boolean, seen: (x: number, y: number) => boolean,
+  ): { drawn: Drawn; x: number; y: number }[] {
+    const moves: { drawn: Drawn; x: number; y: number }[] = [];
+    const nodes = new Map<string, Drawn>();
+    const keys = new Set<string>();
+    scene.view.nodes.forEach((item, i) => {
+      const at = scene.layout.nodes[i];
+      if (!at) return;
+      const d = scene.words.get(item)!;
+      const mark = scene.marks.get(item);
+      const sign = `${item.kind}|${paintClass(item, d, scene)}|${d.title}|${d.sub}|${d.chip}|${d.fold}|${d.share}|${d.composite}|${d.reasons}|${at[2]}x${at[3]}|${mark ? `${mark.change}${mark.count}` : ""}`;
+      const key = keys.has(item.key) ? `${item.key}~${i}` : item.key;
+      keys.add(key);
+      const had = this.nodes.get(key);
+      const from = had ?? (places && item.ops.length ? places.get(item.ops[0]) : undefined);
+      const inSight = seen(at[0], at[1]) || (!!from && seen(from.x, from.y));
+      const put = (g: SVGGElement): Drawn => {
+        const drawn = { g, item, sign, x: at[0], y: at[1] };
+        g.style.transform = `translate(${at[0]}px,${at[1]}px)`;
+        this.itemOf.set(g, item);
+        this.hintOf.set(g, () => hint(item, d, mark));
+        nodes.set(key, drawn);
+        return drawn;
+      };
+      const make = () => {
+        const { g } = put(drawNode(item, d, mark, at[2], at[3], scene));
+        this.nodeLayer.appendChild(g);
+        return g;
+      };
+      if (had?.sign === sign) {
+        put(had.g);
+      } else if (inSight) {
+        const g = make();
+        if (!from && move && places) g.classList.add("new");
+      } else {
+        this.rest.push(() => {
+          const g = make();
+          for (const [name, items] of this.lit) if (items.has(item)) g.classList.add(name);
+        });
+        return;
+      }
+      // What is out of sight is put in place: each moving element is a layer of its own to the browser.
+      if (from && move && inSight && (Math.abs(from.x - at[0]) > 1 || Math.abs(from.y - at[1]) > 1)) {
+        moves.push({ drawn: nodes.get(key)!, x: from.x, y: from.y });
+      }
+    });
+    for (const [key, gone] of this.nodes) if (nodes.get(key)?.g !== gone.g) gone.g.remove();
+    this.nodes = nodes;
+    return moves;
+  }
+
+  /** Some of what is out of sight; the rest of it with the next tasks, so that the page answers. */
+  private drawRest(): void {
+    const scene = this.scene;
+    const end = performance.now() + 8;
+    while (this.rest.length && performance.now() < end) this.rest.shift()!();
+    if (this.rest.length) setTimeout(() => this.scene === scene && this.drawRest());
+    else this.whole();
+  }
+
+  /** Draws what is out of sight now, for what needs all of it. */
+  finish(): void {
+    const rest = this.rest;
+    this.rest = [];
+    for (const draw of rest) draw();
+    if (rest.length) this.whole();
   }
 
   private drawBoxes(scene: Scene): void {
@@ -199,30 +258,31 @@ export class Pane {
     });
   }
 
-  private drawEdges(scene: Scene): void {
+  private drawEdges(scene: Scene, seen: (from: number, to: number) => boolean): void {
     this.edgeLayer.replaceChildren();
     this.edgesOf.clear();
-    const byEnds = new Map<number, Scene["view"]["edges"][number]>();
+    const byEnds = new Map<number, VEdge>();
     const number = new Map(scene.view.nodes.map((one, i) => [one, i]));
     const many = scene.view.nodes.length;
     for (const e of scene.view.edges) byEnds.set(number.get(e.src)! * many + number.get(e.dst)!, e);
     for (const line of scene.layout.edges) {
       const e = byEnds.get(line.src * many + line.dst);
       if (!e) continue;
-      const g = el("g", { class: `edge${e.count > 1 ? " many" : ""}${this.boundary(scene, e.src, e.dst) ? " cross" : ""}` });
-      el("path", { class: "line", d: line.path, "stroke-width": e.count > 1 ? 1.9 : undefined }, g);
-      const [x, y, angle] = line.tip;
-      el("path", { class: "tip", d: "M0 0L-6.5 -3.2L-6.5 3.2Z", transform: `translate(${x} ${y}) rotate(${((angle * 180) / Math.PI).toFixed(1)})` }, g);
-      if (e.dst.kind === "if" && e.exact) {
-        label(["condition", "then", "else"][e.slot] ?? "", { class: "edge-label", x: x + 6, y: y - 7 }, g);
-      }
-      this.hintOf.set(g, () => scene.edgeType(e));
-      this.edgeLayer.appendChild(g);
-      for (const end of [e.src, e.dst]) {
-        const list = this.edgesOf.get(end);
-        if (list) list.push(g);
-        else this.edgesOf.set(end, [g]);
-      }
+      const draw = () => {
+        const g = drawEdge(e, line, this.boundary(scene, e.src, e.dst));
+        this.hintOf.set(g, () => scene.edgeType(e));
+        this.edgeLayer.appendChild(g);
+        for (const end of [e.src, e.dst]) {
+          const list = this.edgesOf.get(end);
+          if (list) list.push(g);
+          else this.edgesOf.set(end, [g]);
+          for (const name of ALONG) if (this.lit.get(name)?.has(end)) g.classList.add(name);
+        }
+      };
+      const from = scene.layout.nodes[line.src];
+      const to = scene.layout.nodes[line.dst];
+      if (!from || !to || seen(from[1], to[1])) draw();
+      else this.rest.push(draw);
     }
   }
 
@@ -275,21 +335,21 @@ export class Pane {
     return found;
   }
 
-  element(item: Item): SVGGElement | undefined {
+  private element(item: Item): SVGGElement | undefined {
     const drawn = this.nodes.get(item.key) ?? this.boxes.get(item.key);
     return drawn?.item === item ? drawn.g : [...this.nodes.values()].find((one) => one.item === item)?.g;
   }
 
   /** Gives a class to some items and takes it from all others. */
   mark(name: string, items: Iterable<Item>): void {
-    const now = new Set<Element>();
-    for (const item of items) {
+    const now = new Set(items);
+    const each = (item: Item, act: (g: Element) => void) => {
       const g = this.element(item);
-      if (g) now.add(g);
-      if (name === "sel" || name === "hov") for (const line of this.edgesOf.get(item) ?? []) now.add(line);
-    }
-    for (const g of this.lit.get(name) ?? []) if (!now.has(g)) g.classList.remove(name);
-    for (const g of now) g.classList.add(name);
+      if (g) act(g);
+      if (ALONG.includes(name)) this.edgesOf.get(item)?.forEach(act);
+    };
+    for (const item of this.lit.get(name) ?? []) if (!now.has(item)) each(item, (g) => g.classList.remove(name));
+    for (const item of now) each(item, (g) => g.classList.add(name));
     this.lit.set(name, now);
   }
 
@@ -314,9 +374,14 @@ export class Pane {
     if (at) this.camera.reveal(at[0], at[1], force);
   }
 
-  /** With the next frame, however often it is asked for until then. */
+  /** With the next frame, however often it is asked for until then; a new scene's after it. */
   drawMap(): void {
     cancelAnimationFrame(this.mapFrame);
-    this.mapFrame = requestAnimationFrame(() => drawMinimap(this.minimap, this.scene, this.camera));
+    this.mapFrame = requestAnimationFrame(() => {
+      const draw = () => drawMinimap(this.minimap, this.scene, this.camera);
+      if (this.mapped === this.scene) draw();
+      else setTimeout(draw);
+      this.mapped = this.scene;
+    });
   }
 }

@@ -4,7 +4,7 @@ import type { Item } from "./tree";
 export type Choices = ReadonlyMap<string, boolean>;
 
 /** Visible nodes that a drawing starts with, at most. */
-export const BUDGET = 120;
+export const BUDGET = 64;
 
 export function canOpen(item: Item): boolean {
   return item.children.length > 0 || item.inner !== "";

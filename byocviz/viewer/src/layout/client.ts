@@ -1,10 +1,12 @@
 /** Layouts by DOT text, kept, from a warm worker. What is wanted now goes before what may be. */
-import source from "worker-text";
 import { plainLayout } from "./fallback";
 import type { Layout } from "./parse";
 
 interface Job { dot: string; urgent: boolean; resolve: (layout: Layout) => void; reject: (e: Error) => void }
+interface Run { id: number; job: Job; timer: number }
 
+/** How many wanted layouts the worker has at once, so that it need not wait for the page between. */
+const AT_ONCE = 2;
 const KEPT = 60;
 /** Past this a layout is given up, and a plain one is drawn. */
 const PATIENCE = 12_000;
@@ -13,7 +15,8 @@ export class Cancelled extends Error {}
 
 export class Layouter {
   private worker: Worker | null = null;
-  private running: { id: number; job: Job; timer: number } | null = null;
+  /** What the worker has, the one that it is at first. */
+  private running: Run[] = [];
   private queue: Job[] = [];
   private cache = new Map<string, Layout>();
   private next = 0;
@@ -25,6 +28,8 @@ export class Layouter {
 
   private start(): void {
     try {
+      const source = document.getElementById("byocviz-worker")?.textContent;
+      if (!source) throw new Error("the page holds no layout worker");
       const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
       this.worker = new Worker(url);
       URL.revokeObjectURL(url);
@@ -40,10 +45,17 @@ export class Layouter {
     this.failed = true;
     this.worker?.terminate();
     this.worker = null;
-    const jobs = this.running ? [this.running.job, ...this.queue] : this.queue;
-    this.running = null;
+    const jobs = [...this.taken(), ...this.queue];
     this.queue = [];
     for (const job of jobs) job.resolve(plainLayout(job.dot));
+  }
+
+  /** Takes what is running from the worker. */
+  private taken(): Job[] {
+    const runs = this.running;
+    this.running = [];
+    for (const run of runs) clearTimeout(run.timer);
+    return runs.map((run) => run.job);
   }
 
   peek(dot: string): Layout | undefined {
@@ -51,7 +63,7 @@ export class Layouter {
   }
 
   get busy(): boolean {
-    return this.running !== null;
+    return this.running.length > 0;
   }
 
   /** `urgent` layouts stop those that were only made ahead. */
@@ -59,8 +71,9 @@ export class Layouter {
     const known = this.cache.get(dot);
     if (known) return Promise.resolve(known);
     if (this.failed) return Promise.resolve(plainLayout(dot));
-    const same = this.running?.job.dot === dot ? this.running.job : this.queue.find((one) => one.dot === dot);
-    if (same && (same.urgent || !urgent || same === this.running?.job)) {
+    const at = this.running.find((run) => run.job.dot === dot)?.job;
+    const same = at ?? this.queue.find((one) => one.dot === dot);
+    if (same && (same.urgent || !urgent || same === at)) {
       return new Promise((resolve, reject) => {
         const { resolve: first, reject: fail } = same;
         same.urgent ||= urgent;
@@ -71,9 +84,9 @@ export class Layouter {
     return new Promise((resolve, reject) => {
       const job = { dot, urgent, resolve, reject };
       if (urgent) {
-        const at = this.queue.findIndex((one) => !one.urgent);
-        this.queue.splice(at < 0 ? this.queue.length : at, 0, job);
-        if (this.running && !this.running.job.urgent && this.running.job.dot !== dot) this.restart();
+        const place = this.queue.findIndex((one) => !one.urgent);
+        this.queue.splice(place < 0 ? this.queue.length : place, 0, job);
+        if (this.busy && this.running.every((run) => !run.job.urgent)) this.restart();
       } else {
         this.queue.push(job);
       }
@@ -85,51 +98,53 @@ export class Layouter {
   cancel(): void {
     const jobs = this.queue;
     this.queue = [];
-    if (this.running) this.restart();
+    if (this.busy) this.restart();
     for (const job of jobs) job.reject(new Cancelled());
   }
 
   private restart(): void {
-    const running = this.running;
-    this.running = null;
-    if (running) {
-      clearTimeout(running.timer);
-      running.job.reject(new Cancelled());
-    }
+    for (const job of this.taken()) job.reject(new Cancelled());
     this.worker?.terminate();
     this.start();
   }
 
   private pump(): void {
-    if (this.running || !this.worker) return;
-    const job = this.queue.shift();
-    if (!job) return;
-    const known = this.cache.get(job.dot);
-    if (known) {
-      job.resolve(known);
-      this.pump();
-      return;
+    while (this.worker && this.queue.length) {
+      const { dot, urgent } = this.queue[0];
+      if (this.running.length >= (urgent ? AT_ONCE : 1)) return;
+      const job = this.queue.shift()!;
+      const known = this.cache.get(dot);
+      if (known) {
+        job.resolve(known);
+        continue;
+      }
+      const id = this.next++;
+      const timer = window.setTimeout(() => this.late(id), PATIENCE);
+      this.running.push({ id, job, timer });
+      this.worker.postMessage({ id, dot });
     }
-    const id = this.next++;
-    const timer = window.setTimeout(() => {
-      if (this.running?.id !== id) return;
-      this.running = null;
-      this.worker?.terminate();
-      this.start();
-      this.keep(job.dot, plainLayout(job.dot), job);
-      this.pump();
-    }, PATIENCE);
-    this.running = { id, job, timer };
-    this.worker.postMessage({ id, dot: job.dot });
+  }
+
+  /** What the worker was slow at gets a plain layout; what waited behind it is asked for again. */
+  private late(id: number): void {
+    const jobs = this.running.filter((run) => run.id !== id).map((run) => run.job);
+    const slow = this.running.find((run) => run.id === id);
+    if (!slow) return;
+    this.taken();
+    this.queue.unshift(...jobs);
+    this.worker?.terminate();
+    this.start();
+    this.keep(slow.job.dot, plainLayout(slow.job.dot), slow.job);
+    this.pump();
   }
 
   private done(data: { id: number; layout?: Layout; error?: string }): void {
-    performance.mark(data.id < 0 ? "byocviz:worker" : `byocviz:layout-${data.id}`);
-    if (!this.running || data.id !== this.running.id) return;
-    const { job, timer } = this.running;
-    clearTimeout(timer);
-    this.running = null;
-    this.keep(job.dot, data.layout ?? plainLayout(job.dot), job);
+    const run = this.running.find((one) => one.id === data.id);
+    if (!run) return;
+    performance.mark(`byocviz:layout-${data.id}`);
+    clearTimeout(run.timer);
+    this.running = this.running.filter((one) => one !== run);
+    this.keep(run.job.dot, data.layout ?? plainLayout(run.job.dot), run.job);
     this.pump();
   }
 

@@ -14,6 +14,7 @@ export interface Picture { text: string; width: number; height: number }
 export function picture(whole: boolean): Picture | null {
   const pane = activePane();
   if (!pane?.scene) return null;
+  pane.finish();
   const { svg, camera, scene } = pane;
   const classes = svg.getAttribute("class") ?? "";
   if (whole) svg.setAttribute("class", "graph");

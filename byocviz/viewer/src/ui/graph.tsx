@@ -8,6 +8,7 @@ import { neighbours, wayTo } from "../graph/view";
 import { allKeys, canOpen } from "../graph/fold";
 import { readAll } from "../data/decode";
 import { clip, plural } from "../data/format";
+import { afterFrame } from "../draw/frames";
 import { Icon } from "./icons";
 import { layouter, prepare, toScene, workAhead } from "./scenes";
 import * as s from "./state";
@@ -140,25 +141,23 @@ export function PaneView({ side, step }: { side: Side; step: number }) {
     const p = fn && !here?.error ? prepare(step, fn) : null;
     if (!p) {
       target.clear();
+      shows(inSight, side, step);
+      shows(whole, side, step);
       return;
     }
     const draw = (layout: Parameters<typeof toScene>[1]) => {
       if (stale) return;
       setBusy(false);
       const first = target.scene === null;
-      target.show(toScene(p, layout, side), !first && !matchMedia("(prefers-reduced-motion: reduce)").matches);
+      const still = first || matchMedia("(prefers-reduced-motion: reduce)").matches;
+      target.show(toScene(p, layout, side), !still, () => shows(whole, side, step));
       remark();
       if (first && s.selection.value) {
         const held = [...target.holders(selectedOps().flatMap((id) => model.counterparts(id, step)))][0];
         if (held) target.reveal(held);
       }
-      if (side === "after") {
-        performance.mark("byocviz:drawn");
-        requestAnimationFrame(() => setTimeout(() => performance.mark("byocviz:painted")));
-        document.documentElement.dataset.drawn = String(step);
-      }
+      shows(inSight, side, step);
       if (s.settled.value) workAhead();
-      else if (side === "after") setTimeout(settle, 250);
     };
     performance.mark(`byocviz:asked-${side}`);
     const known = layouter.peek(p.dot);
@@ -228,6 +227,24 @@ export function PaneView({ side, step }: { side: Side; step: number }) {
       </div>
     </section>
   );
+}
+
+/** The step whose drawing each side shows: what can be seen of it, and all of it. */
+const inSight: Record<Side, number | null> = { before: null, after: null };
+const whole: Record<Side, number | null> = { before: null, after: null };
+
+/** Notes what a side shows, and says so once each side shows what it should. */
+function shows(what: typeof whole, side: Side, step: number): void {
+  what[side] = step;
+  if (what.after !== s.step.value) return;
+  if (s.layoutMode.value !== "single" && what.before !== s.left.value) return;
+  if (what === whole) {
+    document.documentElement.dataset.drawn = String(s.step.value);
+    if (!s.settled.value) setTimeout(settle, 30);
+  } else {
+    performance.mark("byocviz:drawn");
+    afterFrame(() => performance.mark("byocviz:painted"));
+  }
 }
 
 /** What could wait for the first drawing: the other steps' data, and their layouts. */

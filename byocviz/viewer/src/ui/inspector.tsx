@@ -1,7 +1,7 @@
 /** Everything about what is chosen; about the step where nothing is. */
 import type { ComponentChildren } from "preact";
 import { CHANGES } from "../graph/diff";
-import { bytes, clip, figure, percent, plural, shortOp } from "../data/format";
+import { bytes, clip, figure, percent, plural, shortOp, thousands } from "../data/format";
 import type { Profile, Subgraph } from "../schema";
 import { Icon } from "./icons";
 import { Code, Facts, More, Name, On, OpCounts, OpLink, SubLink } from "./pieces";
@@ -154,7 +154,7 @@ function SubCard({ index, step }: { index: number; step: number }) {
     <>
       <Head over={`subgraph of ${here.name}`} title={<>S{index + 1}<span class="light"> on {clip(sub.backend, 24)}</span></>}>
         <p class="big-facts">
-          <span><b>{sub.op_ids.length.toLocaleString("en-US")}</b> operators</span>
+          <span><b>{thousands(sub.op_ids.length)}</b> operators</span>
           <span><b>{figure(sub.macs)}</b> MACs</span>
           {here.profile.total > 0 && <span><b>{percent(sub.op_ids.length / here.profile.total)}</b> of all</span>}
         </p>
@@ -224,7 +224,7 @@ function GroupCard({ sel }: { sel: Extract<s.Selection, { kind: "group" }> }) {
   return (
     <>
       <Head over="group" title={clip(sel.title, 48)}>
-        <p class="big-facts"><span><b>{sel.ops.length.toLocaleString("en-US")}</b> operators</span><span><b>{figure(macs)}</b> MACs</span></p>
+        <p class="big-facts"><span><b>{thousands(sel.ops.length)}</b> operators</span><span><b>{figure(macs)}</b> MACs</span></p>
         <div class="chips">
           {Object.entries(on).map(([name, n]) => <span key={name}><On on={name} /> {n}</span>)}
           <button class="small" onClick={() => setOpen([sel.key], !(s.choices.value.get(sel.key) ?? [...(panes.after?.scene?.view.open ?? [])].some((one) => one.key === sel.key)))}>Open or fold</button>
@@ -253,12 +253,12 @@ function StepCard() {
         {p.offloaded_ops > 0 && (
           <div class="cover">
             <div class="cover-bar" role="img" aria-label={`${percent(share)} on the backend`}><i style={{ width: `${share * 100}%` }} /></div>
-            <p><On on={model.recording.backend.name || "backend"} /> {p.offloaded_ops.toLocaleString("en-US")} <span class="quiet">{p.offloaded_ops === 1 ? "operator" : "operators"}, {percent(share)}</span></p>
-            <p><On on="tvm" /> {left.toLocaleString("en-US")} <span class="quiet">{left === 1 ? "operator" : "operators"}</span></p>
+            <p><On on={model.recording.backend.name || "backend"} /> {thousands(p.offloaded_ops)} <span class="quiet">{p.offloaded_ops === 1 ? "operator" : "operators"}, {percent(share)}</span></p>
+            <p><On on="tvm" /> {thousands(left)} <span class="quiet">{left === 1 ? "operator" : "operators"}</span></p>
           </div>
         )}
         <p class="big-facts">
-          <span><b>{p.total.toLocaleString("en-US")}</b> operators</span>
+          <span><b>{thousands(p.total)}</b> operators</span>
           {p.subgraphs > 0 && <span><b>{p.subgraphs}</b> {p.subgraphs === 1 ? "subgraph" : "subgraphs"}</span>}
           {p.macs !== 0 && <span><b>{figure(p.macs)}</b> MACs</span>}
         </p>

@@ -12,7 +12,7 @@ import * as s from "./state";
 let texts: Promise<Record<string, string>> | null = null;
 
 /** IR texts stand apart in the page, packed, as most readers never look at them. */
-function loadTexts(): Promise<Record<string, string>> {
+export function loadTexts(): Promise<Record<string, string>> {
   texts ??= (async () => {
     const own = s.model.value.recording.texts;
     const packed = document.getElementById("byocviz-texts")?.textContent;

@@ -1,7 +1,7 @@
 /** Small things that several views use. */
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { clip } from "../data/format";
+import { clip, thousands } from "../data/format";
 import { uncover } from "./graph";
 import { Icon } from "./icons";
 import * as s from "./state";
@@ -11,7 +11,7 @@ export function Name({ text, limit = 46, mono = true }: { text: string; limit?: 
   const [all, setAll] = useState(false);
   if (text.length <= limit) return <span class={mono ? "mono" : ""}>{text}</span>;
   return (
-    <button class={`name ${mono ? "mono" : ""}`} title={all ? "Shorten" : `${text.length.toLocaleString("en-US")} characters: show more`} aria-expanded={all} onClick={() => setAll(!all)}>
+    <button class={`name ${mono ? "mono" : ""}`} title={all ? "Shorten" : `${thousands(text.length)} characters: show more`} aria-expanded={all} onClick={() => setAll(!all)}>
       {all ? clip(text, 6000) : clip(text, limit)}
     </button>
   );

@@ -2,7 +2,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { Step } from "../schema";
 import { CHANGES } from "../graph/diff";
-import { percent, plural, seconds } from "../data/format";
+import { percent, plural, seconds, thousands } from "../data/format";
 import { Icon } from "./icons";
 import * as s from "./state";
 
@@ -12,23 +12,22 @@ export function headline(step: Step, i: number): string {
   const model = s.model.value;
   const before = model.steps[i - 1];
   if (!before) return plural(step.profile.total, "operator");
-  // Comparing every pair of steps of a large module takes longer than the first drawing.
-  const counts = s.settled.value || model.recording.ops.size < 3000
-    ? model.diff(i - 1, i).counts : new Map<string, number>();
-  const outlined = step.name === "partition" && (counts.get("outlined") ?? 0) > 0;
+  // Comparing every pair of steps takes longer than the first drawing, which goes first.
+  const counts = s.settled.value ? model.diff(i - 1, i).counts : null;
+  const outlined = step.name === "partition" && (counts?.get("outlined") ?? step.subgraphs.length) > 0;
   if (!step.changed && !outlined) return "nothing changed";
   switch (step.name) {
     case "prepare": {
       const by = step.profile.total - before.profile.total;
-      return by ? `${before.profile.total.toLocaleString("en-US")} → ${plural(step.profile.total, "operator")}` : "rewritten, as many operators";
+      return by ? `${thousands(before.profile.total)} → ${plural(step.profile.total, "operator")}` : "rewritten, as many operators";
     }
-    case "composite": return counts.size ? `${(counts.get("composite") ?? 0).toLocaleString("en-US")} into composites` : "…";
+    case "composite": return counts ? `${thousands(counts.get("composite") ?? 0)} into composites` : "…";
     case "annotate": return plural(step.subgraphs.length, "region");
-    case "merge": return `${before.subgraphs.length.toLocaleString("en-US")} → ${plural(step.subgraphs.length, "subgraph")}`;
+    case "merge": return `${thousands(before.subgraphs.length)} → ${plural(step.subgraphs.length, "subgraph")}`;
     case "partition": return `${plural(step.subgraphs.length, "subgraph")} outlined`;
     case "prune": {
-      const back = counts.get("returned") ?? 0;
-      return back ? `${back} back to TVM` : plural(step.subgraphs.length, "subgraph");
+      const back = counts?.get("returned") ?? 0;
+      return !counts ? "…" : back ? `${back} back to TVM` : plural(step.subgraphs.length, "subgraph");
     }
     default: return plural(step.profile.total, "operator");
   }
@@ -92,7 +91,7 @@ export function StepLine() {
               s.query.value = s.query.value === `changed:${change}` ? "" : `changed:${change}`;
               s.hit.value = -1;
             }}>
-            <b class="glyph">{CHANGES[change].glyph}</b> {n.toLocaleString("en-US")} {CHANGES[change].label}
+            <b class="glyph">{CHANGES[change].glyph}</b> {thousands(n)} {CHANGES[change].label}
           </button>
         ))}
         {step.max_difference !== null && <span class="fact">largest difference {step.max_difference.toExponential(1)}</span>}

@@ -3,6 +3,7 @@ import { batch, computed, signal } from "@preact/signals";
 import type { Model } from "../data/model";
 import type { ColourBy } from "../draw/scene";
 import type { Direction } from "../graph/dot";
+import { holds } from "../data/results";
 import { search } from "../data/search";
 
 export type Tab = "graph" | "tables" | "ir" | "results";
@@ -41,7 +42,10 @@ export const settled = signal(false);
 export const messages = signal<string[]>([]);
 export const toast = signal("");
 export const layoutMode = computed<Mode>(() => (left.value === null ? "single" : mode.value));
-export const results = computed(() => Object.keys(model.value.recording.results).length > 0);
+export const results = computed(() => {
+  const r = model.value.recording;
+  return holds(r.results) || Object.keys(r.extra).length > 0;
+});
 
 /** The step that is drawn on the left, or null where there is none before. */
 export const left = computed<number | null>(() => {

@@ -50,6 +50,13 @@ for name in ("equal", "not_equal", "greater", "greater_equal", "less", "less_equ
 for name in ("logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or",
              "bitwise_xor"):  # fmt: skip
     CASES(getattr(op, name), T(2, 4, dtype="bool"), T(4, dtype="bool"))
+for name in ("left_shift", "right_shift"):
+    for dtype in ("uint8", "uint32", "uint64"):
+        CASES(getattr(op, name), V([[1, 2, 77]], dtype), V([[0], [3]], dtype))
+    for dtype in ("int8", "int32", "int64"):
+        CASES(getattr(op, name), V([[1, -2, 77], [-77, 0, -1]], dtype),
+              V([0, 3, 6], dtype, True))  # fmt: skip
+        CASES(getattr(op, name), V([5, -5], dtype), V(2, dtype, True))
 CASES(op.where, T(2, 1, 4, dtype="bool"), T(3, 1), T(2, 3, 4))
 CASES(op.where, T(4, dtype="bool"), T(3, 4, dtype="int64"), V(7, "int64", True))
 CASES(op.log_add_exp, T(3, 4), T(4))

@@ -37,6 +37,15 @@ CASES(resize, T(1, 2, 4, 5), (1, 1), method="linear",
 CASES(resize, T(1, 2, 4, 5, dtype="float16"), (8, 6), method="linear")
 CASES(resize, T(1, 2, 4, 5, dtype="float16"), (8, 6), method="nearest_neighbor")
 CASES(resize, T(1, 2, 4, 5, dtype="int64"), (8, 6), method="nearest_neighbor")
+deep = relax.op.image.resize3d
+for mode, size in itertools.product(MODES, ((4, 8, 10), (2, 3, 2), (3, 5, 4))):
+    CASES(deep, T(1, 2, 2, 4, 5), size, method="linear", coordinate_transformation_mode=mode,
+          tol=1e-4)  # fmt: skip
+    for rounding in ROUNDING:
+        CASES(deep, T(1, 2, 2, 4, 5), size, method="nearest_neighbor",
+              coordinate_transformation_mode=mode, rounding_method=rounding)  # fmt: skip
+CASES(deep, T(1, 2, 4, 5, 3), (4, 6, 5), layout="NDHWC", tol=1e-4)
+CASES(deep, T(1, 2, 2, 4, 5, dtype="float16"), (4, 6, 5))
 sample = relax.op.image.grid_sample
 for method, padding, corners in itertools.product(
     ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection"), (False, True)

@@ -35,6 +35,10 @@ for name, axis, keep in itertools.product(("argmax", "argmin"), (None, 0, -1), (
     CASES(getattr(op, name), V([[1, 3, 3], [2, 0, 0]], "float32"), axis, keep)
 for axis, exclusive in itertools.product((None, 0, -1), (False, True)):
     CASES(op.cumsum, T(3, 4), axis, exclusive=exclusive)
+    CASES(op.cumprod, T(3, 4, low=0.3), axis, exclusive=exclusive)
+    CASES(op.cumprod, T(2, 3, 4, low=0.3), axis, exclusive=exclusive)
+CASES(op.cumprod, T(3, 4, dtype="int64"), 1)
+CASES(op.cumprod, T(5, dtype="float16", low=0.5), 0)
 CASES(op.cumsum, T(3, 4, dtype="int32"), 1)
 CASES(op.cumsum, T(3, 4, dtype="int32"), 1, dtype="int64")
 

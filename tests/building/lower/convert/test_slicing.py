@@ -11,7 +11,7 @@ pytest.importorskip("onnxruntime")
 
 from tvm import relax
 
-from tests.building.lower.lab import Cases, T, faults
+from tests.building.lower.lab import Cases, T, V, faults
 
 op = relax.op
 CASES = Cases()
@@ -48,6 +48,16 @@ for indices, axis in (([1, 3], 1), ([2], 0), ([1, 2, 5], -1), ([1, 2, 3, 4], 1))
     CASES(op.split, X, indices, axis)
 for axis in (0, 1, -1):
     CASES(op.flip, X, axis)
+for lengths, time, batch in (
+    ([1, 4, 2], 1, 0),
+    ([3, 3, 1, 2, 2], 0, 1),
+    ([1, 2, 4, 3, 2, 1], 1, 2),
+    ([6, 5, 1, 3], 2, 1),
+):
+    shape = [0, 0, 0]
+    shape[batch], shape[time] = len(lengths), max(lengths)
+    CASES(op.reverse_sequence, T(*(n or 2 for n in shape)), V(lengths, "int64"), time, batch)
+CASES(op.reverse_sequence, T(3, 4, dtype="int32"), V([1, 4, 2], "int32", True))
 
 
 @pytest.mark.parametrize("part", range(2))

@@ -1,6 +1,9 @@
-"""Non-maximum suppression: the rows that count, in TVM's order, and how many they are."""
+"""Non-maximum suppression: the rows that count, in TVM's order, and how many they are. Regions
+that are cut out."""
 
 from __future__ import annotations
+
+import itertools
 
 import numpy as np
 import onnx
@@ -13,7 +16,24 @@ from tvm import relax
 
 from byocviz.building.lower import lower
 from byocviz.flow.relax.verify import run_module
-from tests.building.lower.lab import Cases, T, V, build, run_onnx
+from tests.building.lower.lab import Cases, T, V, build, faults, run_onnx
+
+CASES = Cases()
+REGIONS = V(
+    [[0, 1.0, 0.5, 6.5, 5.0], [1, 2.0, 2.0, 2.3, 2.1], [0, -3.0, -2.0, 4.0, 12.0],
+     [1, 0.0, 0.0, 9.0, 7.0]], "float32",
+)  # fmt: skip
+for size, scale, ratio, aligned in itertools.product(
+    ((2, 3), (4, 4)), (1.0, 0.5), (-1, 2), (False, True)
+):
+    CASES(relax.op.vision.roi_align, T(2, 3, 8, 10), REGIONS, size, scale, ratio, aligned,
+          tol=1e-4)  # fmt: skip
+CASES(relax.op.vision.roi_align, T(2, 8, 10, 3), REGIONS, 3, 1.0, layout="NHWC", tol=1e-4)
+
+
+def test_it_cuts_out_what_tvm_cuts_out() -> None:
+    assert faults(CASES) == []
+
 
 nms = relax.op.vision.all_class_non_max_suppression
 

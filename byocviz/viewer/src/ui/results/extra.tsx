@@ -1,27 +1,29 @@
-/** What building added to the recording, by name. Known forms are drawn, others listed as they are. */
-import { clip } from "../data/format";
-import * as l from "../data/lenient";
-import * as s from "./state";
+/** Plain data that a person put into the recording, listed by name as it is. */
+import * as l from "../../data/lenient";
+import { picture } from "../../data/results";
+import { printable } from "../../draw/svg";
+import { say } from "./parts";
 
-export function Results() {
-  const results = s.model.value.recording.results;
+export function Extra({ extra }: { extra: l.Raw }) {
   return (
-    <main class="tables" data-scrolls aria-label="Results">
-      {Object.entries(results).slice(0, 60).map(([name, value]) => (
-        <section class="table-card" key={name}>
-          <header><h2>{clip(name, 80)}</h2></header>
+    <>
+      {Object.entries(extra).slice(0, 60).map(([name, value], i) => (
+        <section class="table-card" key={name} id={i === 0 ? "result-extra" : undefined} aria-label={say(name, 80)}>
+          <header><h2>{say(name, 80)}</h2></header>
           <div class="pad"><Value name={name} value={value} depth={0} /></div>
         </section>
       ))}
-    </main>
+    </>
   );
 }
 
 function Value({ name, value, depth }: { name: string; value: unknown; depth: number }) {
   if (value === null || typeof value !== "object") {
+    const image = picture(value);
+    if (image) return <img src={image} alt={say(name, 80)} />;
     const text = l.text(value, "–");
-    if (/^data:image\/(png|jpeg|webp);base64,[A-Za-z0-9+/=]+$/.test(text)) return <img src={text} alt={clip(name, 80)} />;
-    return text.includes("\n") ? <pre class="block">{text.slice(0, 50_000)}</pre> : <span>{clip(text, 2000)}</span>;
+    return text.includes("\n")
+      ? <pre class="block">{text.slice(0, 50_000).split("\n").map(printable).join("\n")}</pre> : <span>{say(text, 2000)}</span>;
   }
   if (depth > 5) return <span class="quiet">…</span>;
   const rows = Array.isArray(value) ? value : Object.entries(value as object).map(([k, v]) => ({ name: k, value: v as unknown }));
@@ -30,13 +32,13 @@ function Value({ name, value, depth }: { name: string; value: unknown; depth: nu
   }
   if (Array.isArray(value)) {
     return rows.every((one) => typeof one !== "object")
-      ? <span class="mono">{clip(rows.slice(0, 100).map((one) => l.text(one, "–")).join(", "), 3000)}</span>
+      ? <span class="mono">{say(rows.slice(0, 100).map((one) => l.text(one, "–")).join(", "), 3000)}</span>
       : <ul>{rows.slice(0, 200).map((one) => <li><Value name={name} value={one} depth={depth + 1} /></li>)}</ul>;
   }
   return (
     <dl class="facts">
       {Object.entries(value as object).slice(0, 200).map(([k, v]) => (
-        <div key={k}><dt>{clip(k, 60)}</dt><dd><Value name={k} value={v} depth={depth + 1} /></dd></div>
+        <div key={k}><dt>{say(k, 60)}</dt><dd><Value name={k} value={v} depth={depth + 1} /></dd></div>
       ))}
     </dl>
   );
@@ -50,7 +52,7 @@ function Grid({ rows, depth }: { rows: l.Raw[]; depth: number }) {
   return (
     <div class="table-wrap" tabIndex={0} role="region" aria-label="Results table">
       <table>
-        <thead><tr>{columns.map((c) => <th scope="col" class={rows.every((row) => typeof row[c] === "number") ? "num pad-th" : "pad-th"}>{clip(c, 40)}</th>)}</tr></thead>
+        <thead><tr>{columns.map((c) => <th scope="col" class={rows.every((row) => typeof row[c] === "number") ? "num pad-th" : "pad-th"}>{say(c, 40)}</th>)}</tr></thead>
         <tbody>
           {rows.slice(0, 500).map((row) => (
             <tr>{columns.map((c) => (

@@ -1,0 +1,123 @@
+"""`build`: a partitioned module, made to run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from byocviz.backends import Backend
+from byocviz.errors import ArgumentError, missing
+from byocviz.progress import progress as show_progress
+from byocviz.recording import Recording
+
+if TYPE_CHECKING:
+    import tvm
+
+    from byocviz.building.built import Build
+    from byocviz.building.cache import EngineCache
+    from byocviz.building.isolate import Cancel
+    from byocviz.building.runtimes import Runtime
+
+
+def build(
+    x: Recording | tvm.IRModule | str | Path | Any,
+    backend: str | Backend | None = None,
+    *,
+    runtime: str | Runtime = "auto",
+    target: Any = None,
+    options: Mapping[str, Any] | None = None,
+    codegen: str = "python",
+    step: str | None = None,
+    time_limit: float | None = 600.0,
+    isolate: bool = True,
+    cache: bool | str | Path | EngineCache = True,
+    cancel: Cancel | None = None,
+    progress: bool | None = None,
+) -> Build:
+    """Build a partitioned module: its subgraphs for a runtime, the rest with TVM.
+
+    ``x`` is a `Recording` that was made in this process, or what `byocviz.record` takes, which is
+    recorded first for ``backend`` (by default TensorRT). Results go into the recording.
+
+    ``runtime`` executes the subgraphs: ``"tensorrt"``, ``"tensorrt-rtx"``, ``"onnxruntime"``, or
+    ``"auto"``: TensorRT where it and a GPU are there, else ONNX Runtime, which then stands in for
+    it and is said to. ``options`` are the runtime's own: see
+    ``byocviz.building.runtimes.get(name).options``. ``target`` is what TVM compiles the rest for:
+    a name, a dictionary or a `tvm.target.Target`; by default the CPU, and the GPU where the
+    runtime works there and TVM can. ``codegen="native"`` takes the codegen that this TVM was built
+    with in place of byocviz's; ``options`` are then its own. ``step`` is the step whose module is
+    built: by default the last.
+
+    Engines are built in a child process (``isolate``), so that a native library that crashes or
+    takes longer than ``time_limit`` seconds an engine ends with an error, not with this process;
+    TVM itself compiles in this process. Engines that take long are kept on disk between processes
+    (``cache``: True, False, a folder or an `EngineCache`). ``cancel.cancel()``, from another
+    thread, ends the build. ``progress`` shows on stderr what goes on; False: nothing is shown.
+
+    Raises `StepMissing` for a recording that was loaded (a file holds no modules) or whose step
+    failed; `RuntimeMissing` for a runtime that cannot be used here; `LoweringError` where a
+    subgraph has no equal in ONNX (``byocviz.record(mod, lowerable=True)`` makes only such that
+    have); `BuildError` where the runtime or TVM refuses; `BuildCancelled`; and what
+    `byocviz.record` raises.
+    """
+    try:
+        import tvm
+        from tvm import relax  # noqa: F401
+    except ImportError as error:
+        raise missing("TVM with Relax (apache-tvm)", "relax", "to build a module") from error
+    from byocviz.building import runtimes
+    from byocviz.building.built import Build, Plan
+    from byocviz.building.cache import EngineCache
+    from byocviz.building.module import build_module
+    from byocviz.flow.record import record
+
+    if isinstance(x, Recording):
+        if backend is not None and x.backend.name != getattr(backend, "name", backend):
+            raise ArgumentError(
+                f"The recording was made for the backend {x.backend.name!r}, not {backend!r}.",
+                "Leave backend out, or record the module for the other backend.",
+            )
+        recording = x
+    else:
+        recording = record(x, backend or "tensorrt", progress=progress)
+    wanted = recording.step(step or recording.last.name)
+    module = recording.module(wanted.name)
+    if isinstance(cache, (str, Path)):
+        cache = EngineCache(Path(cache))
+    elif cache is True:
+        cache = EngineCache()
+    with show_progress(f"Building {recording.title}", enabled=progress) as shown:
+        choice = None
+        if codegen != "native":
+            choice = runtimes.choose(runtime, recording.backend.name)
+            on_gpu = getattr(choice.runtime, "device", "cpu") == "cuda"
+            if target is None and on_gpu and tvm.runtime.enabled("cuda"):
+                target = "cuda"
+        operators = {s.function: s.op_ids for s in reversed(wanted.subgraphs)}
+        plan = Plan(
+            backend=recording.backend.name,
+            choice=choice,
+            target=target,
+            options=dict(options or {}),
+            codegen=codegen,
+            time_limit=time_limit,
+            isolate=isolate,
+            cache=cache or None,
+        )
+        runnable = build_module(
+            module,
+            plan.backend,
+            choice.runtime if choice else "onnxruntime",
+            target,
+            entry=recording.entry,
+            options=plan.options,
+            codegen=codegen,
+            operators=operators,
+            time_limit=time_limit,
+            isolate=isolate,
+            cache=plan.cache,
+            cancel=cancel,
+            tell=shown.update,
+        )
+    return Build(recording, wanted, runnable, plan, progress=progress)

@@ -1,0 +1,336 @@
+"""`Build`: a module that was built, with what people ask of it."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import tvm
+
+from byocviz.building.cache import EngineCache
+from byocviz.building.codegen import calling
+from byocviz.building.codegen import machine as virtual_machine
+from byocviz.building.engines import BuiltEngine, build_engines
+from byocviz.building.lower import Lowered
+from byocviz.building.machine import machine, now
+from byocviz.building.module import Runnable
+from byocviz.building.runtimes import Choice, Engine
+from byocviz.building.tensors import Inputs, checked, signature
+from byocviz.building.tree import tree
+from byocviz.building.variants import TvmAlone, Whole
+from byocviz.errors import ArgumentError, StepMissing
+from byocviz.flow.relax.inputs import seeded_inputs
+from byocviz.flow.relax.verify import flat
+from byocviz.recording import Recording
+from byocviz.recording.results import BuildInfo, Check, EngineInfo, Latency, Photo
+from byocviz.recording.schema import Step
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a module was built, so that another can be in the same way."""
+
+    backend: str
+    choice: Choice | None
+    """None with a native codegen."""
+    target: Any = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    codegen: str = "python"
+    time_limit: float | None = 600.0
+    isolate: bool = True
+    cache: EngineCache | None = None
+
+    @property
+    def title(self) -> str:
+        """The runtime, as people write it."""
+        return self.choice.runtime.title if self.choice else f"{self.backend} (native)"
+
+    def engine(self, lowered: Lowered) -> BuiltEngine:
+        """An engine of one more function. Raises what `build_engines` raises."""
+        assert self.choice is not None
+        built = build_engines(
+            {lowered.name: lowered},
+            self.choice.runtime,
+            self.options,
+            time_limit=self.time_limit,
+            isolate=self.isolate,
+            cache=self.cache,
+        )
+        return built[lowered.name]
+
+
+class Build:
+    """A partitioned module that runs. Made by `byocviz.build`; runs in one thread at a time.
+
+    What is asked of it goes into ``recording.results`` as well.
+    """
+
+    def __init__(
+        self,
+        recording: Recording,
+        step: Step,
+        runnable: Runnable,
+        plan: Plan,
+        *,
+        progress: bool | None = None,
+    ) -> None:
+        self.recording = recording
+        self.step = step
+        self.runnable = runnable
+        self.plan = plan
+        self.progress = progress
+        self.first_seconds: float | None = None
+        """The very first run, once there was one."""
+        self._lock = threading.RLock()
+        self._alone: TvmAlone | None = None
+        self._whole: Whole | None = None
+        self.info = self._report()
+        recording.results.build = self.info
+
+    def _report(self) -> BuildInfo:
+        runnable, plan = self.runnable, self.plan
+        ids = {s.function: s.op_ids for s in reversed(self.step.subgraphs)}
+        texts = self.recording.texts
+        engines = []
+        for symbol, built in runnable.built.items():
+            code = f"onnx:{symbol}"
+            texts[code] = runnable.lowered[symbol].text()
+            layers = built.engine.layers()
+            if layers:
+                texts[f"layers:{symbol}"] = layers
+            engines.append(
+                EngineInfo(
+                    symbol,
+                    list(ids.get(symbol, ())),
+                    built.seconds,
+                    built.cached,
+                    built.bytes,
+                    built.engine.describe(),
+                    code,
+                    f"layers:{symbol}" if layers else "",
+                )
+            )
+        choice = plan.choice
+        return BuildInfo(
+            runtime=choice.runtime.name if choice else "native",
+            title=plan.title,
+            stands_in_for=choice.stands_in_for if choice else "",
+            why=choice.why if choice else "",
+            codegen=plan.codegen,
+            target=str(runnable.target),
+            step=self.step.name,
+            engines=engines,
+            lower_seconds=runnable.lower_seconds,
+            tvm_seconds=runnable.tvm_seconds,
+            tree=tree(runnable.executable, {e.function: plan.title for e in engines}),
+            made=now(),
+            machine=machine(),
+        )
+
+    # -- running
+
+    @property
+    def inputs(self) -> str:
+        """What `run` takes: ``image float32[1, 3, 300, 300]``."""
+        return signature(self.runnable.function)
+
+    def run(self, inputs: Inputs) -> list[np.ndarray]:
+        """The outputs in order, as arrays; nested tuples are taken apart.
+
+        ``inputs`` are by parameter name or in order; for a module of one tensor also that tensor.
+        Raises `ModuleError` where one is missing, unknown, or of another shape or dtype, and
+        `EngineError` where an engine fails.
+        """
+        with self._lock:
+            return list(flat(self.timed(self.runnable.place(inputs))))
+
+    def timed(self, placed: Sequence[Any]) -> Any:
+        """One run, waited for; the first of all is timed."""
+        start = time.perf_counter()
+        result = self.runnable.call(placed)
+        if self.first_seconds is None:
+            self.first_seconds = time.perf_counter() - start
+        return result
+
+    def alone(self) -> TvmAlone:
+        """The module as it was imported, compiled by TVM alone for the same target; made once.
+
+        Raises `BuildError` where TVM does not compile it.
+        """
+        with self._lock:
+            if self._alone is None:
+                self._alone = TvmAlone.of(
+                    self.imported(),
+                    self.recording.entry,
+                    self.runnable.target,
+                    self.runnable.device,
+                )
+            return self._alone
+
+    def whole(self) -> Whole:
+        """The runtime alone on the whole model, prepared as the recording says, or what it cannot;
+        made once. Not for a native codegen."""
+        with self._lock:
+            if self._whole is None:
+                steps = {s.name for s in self.recording.steps if s.error is None}
+                try:
+                    module = self.recording.module("prepare" if "prepare" in steps else "import")
+                except StepMissing as error:
+                    return Whole(None, cannot="not saved with the build", detail=error.message)
+                self._whole = Whole.of(
+                    module, self.recording.entry, lambda one: self.plan.engine(one).engine
+                )
+            return self._whole
+
+    def imported(self) -> tvm.IRModule:
+        """The module of the import step, the weights that were given to `record` bound."""
+        from byocviz.flow.relax.prepare import bind
+        from byocviz.flow.relax.prepare.context import PrepareContext
+
+        context = PrepareContext(self.recording.__dict__.get("params"), self.recording.entry)
+        return bind.run(self.recording.module("import"), context)
+
+    def named(self, inputs: Inputs | None, seed: int = 0) -> dict[str, Any]:
+        """Checked inputs by name; None: from the seed."""
+        function, entry = self.runnable.function, self.recording.entry
+        if inputs is None:
+            return seeded_inputs(self.runnable.offloaded.module, entry, seed=seed)
+        values = checked(function, entry, inputs)
+        return {str(p.name): v for p, v in zip(function.params, values, strict=True)}
+
+    # -- questions
+
+    def check(
+        self, inputs: Inputs | None = None, *, atol: float | None = None, rtol: float | None = None
+    ) -> Check:
+        """Compare with TVM alone on the CPU: each output, and each subgraph by itself.
+
+        A subgraph is given the very inputs that its engine got in this run, and compiled by TVM
+        for the CPU. ``inputs`` are as for `run`; None: seeded ones. The tolerance is
+        ``atol + rtol * |TVM's|``, by default 1e-4 and 1e-3, and 1e-2 for both where the runtime
+        was allowed float16.
+
+        Raises as `run` does, and `BuildError` where TVM alone does not compile the module.
+        """
+        from byocviz.building.reference import compare_build
+
+        low = bool(self.plan.options.get("fp16"))
+        result = compare_build(
+            self,
+            self.named(inputs),
+            atol=(1e-2 if low else 1e-4) if atol is None else atol,
+            rtol=(1e-2 if low else 1e-3) if rtol is None else rtol,
+            words="seeded with 0" if inputs is None else "as given",
+        )
+        self.recording.results.check = result
+        return result
+
+    def latency(
+        self,
+        inputs: Inputs | None = None,
+        *,
+        repeat: int = 20,
+        warmup: int = 3,
+        settings: Mapping[str, Mapping[str, Any] | Recording | Build] | None = None,
+        name: str = "",
+    ) -> Latency:
+        """Time TVM alone, TVM with the runtime, and the runtime alone, in turn.
+
+        Where the runtime does not take the whole model, its bar says what it cannot, and one more
+        is timed: the runtime on the part that it takes. ``settings`` are more partitions of the
+        same module to be timed beside this one, by the name that the chart shows: what `record`
+        takes (``{"as imported": {"prepare": False, "prune": False}}``), a `Recording` of it or a
+        `Build`. ``name`` is what this one is called beside them. Inputs are put on the device
+        before the clock runs, and the device is waited for. ``warmup`` and ``repeat`` are rounds;
+        the first run is in no statistic.
+
+        Raises as `run` and `build` do.
+        """
+        from byocviz.building.comparison import compare_latency
+
+        if repeat < 1 or warmup < 0:
+            raise ArgumentError(
+                f"repeat is {repeat!r} and warmup {warmup!r}.",
+                "Give at least one round to be timed, and none or more to warm up.",
+            )
+        result = compare_latency(
+            self, self.named(inputs), repeat, warmup, dict(settings or {}), name
+        )
+        self.recording.results.latency = result
+        return result
+
+    def detect(
+        self,
+        photos: Mapping[str, Any] | str | os.PathLike[str] | Any = None,
+        *,
+        preprocess: Any = None,
+        postprocess: Any = None,
+    ) -> list[Photo]:
+        """What each variant finds in photos, TVM alone first.
+
+        ``photos`` are paths or Pillow images by name, or one of them; by default those of the
+        bundled SSD. ``preprocess(image)`` gives the model's inputs, ``postprocess(outputs, size)``
+        a list of `byocviz.models.ssd.Detection`; by default the bundled SSD's.
+
+        Raises `ModelError` for a file that is no image, and for outputs that are not an SSD's.
+        """
+        from byocviz.building.detect import detect
+
+        found = detect(self, photos, preprocess, postprocess)
+        self.recording.results.photos = found
+        return found
+
+    def plot(self, **look: Any) -> Figure:
+        """Latency and detections in one figure; see `byocviz.plots.demo`."""
+        from byocviz.render import plots
+
+        return plots.demo(self.recording, **look)
+
+    # -- keeping
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Write what runs into a folder; `byocviz.load_build` runs it in another process.
+
+        Raises `BuildError` where it cannot be written, or TVM finds no compiler to link with.
+        """
+        from byocviz.building.saved import save
+
+        return save(self, folder)
+
+    # -- looking
+
+    @property
+    def engines(self) -> dict[str, Engine]:
+        """By the subgraph's symbol."""
+        return self.runnable.engines
+
+    def machine_with(self, functions: Mapping[str, Any]) -> Any:
+        """Another virtual machine of the same code, in which these stand for the engines."""
+        calls = {symbol: calling(engine) for symbol, engine in functions.items()}
+        return virtual_machine(self.runnable.executable, calls, self.runnable.device)
+
+    def summary(self) -> str:
+        """The recording's whole story, results included, as plain text."""
+        return self.recording.summary()
+
+    def __rich__(self) -> Any:
+        return self.recording.__rich__()
+
+    def __repr__(self) -> str:
+        stands = f", stands in for {self.info.stands_in_for}" if self.info.stands_in_for else ""
+        return (
+            f"<Build {self.recording.title!r}, engines={len(self.runnable.built)}, "
+            f"runtime={self.plan.title!r}{stands}>"
+        )
+
+
+__all__ = ["Build", "Plan"]

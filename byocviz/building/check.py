@@ -1,0 +1,120 @@
+"""A build's results against those of TVM alone, as a whole and subgraph by subgraph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from byocviz.recording.results import Check, Difference
+
+
+def compare(
+    name: str,
+    kind: str,
+    given: Sequence[np.ndarray],
+    wanted: Sequence[np.ndarray],
+    atol: float,
+    rtol: float,
+) -> Difference:
+    """How far ``given`` lie from ``wanted``, which TVM made; the worst of all of them.
+
+    An element differs by |given - wanted|, and relatively by that over |wanted|; elements where
+    ``wanted`` is 0 have no relative difference. NaN equals NaN at the same place and an infinity
+    the same infinity; against anything else they exceed every tolerance. Integers and booleans
+    are held to the same tolerance as the rest.
+    """
+    if len(given) != len(wanted):
+        return Difference(
+            name, kind, exceeds=True, note=f"{len(given)} results against {len(wanted)}"
+        )
+    worst = Difference(name, kind, 0.0, None)
+    notes = []
+    for index, (a, b) in enumerate(zip(given, wanted, strict=True)):
+        place = f"result {index}: " if len(given) > 1 else ""
+        if a.shape != b.shape or a.dtype != b.dtype:
+            notes.append(
+                f"{place}{a.dtype}{list(a.shape)} against {b.dtype}{list(b.shape)} of TVM alone"
+            )
+            worst.exceeds = True
+            continue
+        if not a.size:
+            continue
+        largest, relative, outside, odd = _elements(a, b, atol, rtol)
+        worst.max_abs = max(worst.max_abs or 0.0, largest)
+        if relative is not None:
+            worst.max_rel = max(worst.max_rel or 0.0, relative)
+        worst.exceeds |= outside > 0
+        if odd:
+            notes.append(f"{place}{odd} of {a.size:,} elements are NaN or infinite on one side")
+    if any("against" in note for note in notes):
+        worst.max_abs = worst.max_rel = None
+    worst.note = "; ".join(notes)[:1000]
+    return worst
+
+
+def _elements(
+    a: np.ndarray, b: np.ndarray, atol: float, rtol: float
+) -> tuple[float, float | None, int, int]:
+    """Largest absolute and relative difference, elements beyond the tolerance, odd elements."""
+    x, y = a.astype(np.float64), b.astype(np.float64)
+    same = (a == b) | (np.isnan(x) & np.isnan(y))
+    odd = ~same & ~(np.isfinite(x) & np.isfinite(y))
+    usual = ~same & ~odd
+    with np.errstate(all="ignore"):
+        difference = np.where(usual, np.abs(x - y), 0.0)
+        if a.dtype.kind in "iu":
+            # float64 does not tell all integers beyond 2^53 apart.
+            difference = np.where(usual, np.maximum(difference, 1.0), 0.0)
+        relative = np.where(usual & (y != 0), difference / np.abs(y), 0.0)
+        outside = odd | (difference > atol + rtol * np.abs(y)) & usual
+    worst = float(relative.max()) if (y != 0).any() else None
+    return float(difference.max()), worst, int(outside.sum()), int(odd.sum())
+
+
+class Capture:
+    """Keeps copies of what goes into each engine and comes out, call by call."""
+
+    def __init__(self, engine: Any) -> None:
+        self.engine = engine
+        self.inputs, self.outputs = engine.inputs, engine.outputs
+        self.calls: list[tuple[list[np.ndarray], list[np.ndarray]]] = []
+
+    def run_into(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        before = [_copy(tensor) for tensor in inputs]
+        self.engine.run_into(inputs, outputs)
+        self.calls.append((before, [_copy(tensor) for tensor in outputs]))
+
+
+def _copy(tensor: Any) -> np.ndarray:
+    return np.array(tensor.numpy() if hasattr(tensor, "numpy") else tensor)
+
+
+def check(
+    outputs: Mapping[str, tuple[np.ndarray, np.ndarray]],
+    subgraphs: Mapping[str, Sequence[tuple[Sequence[np.ndarray], Sequence[np.ndarray]]]],
+    *,
+    atol: float,
+    rtol: float,
+    inputs: str,
+) -> Check:
+    """The comparison of each output, given and wanted, and of each call of each subgraph."""
+    found = Check(atol, rtol, inputs)
+    for name, (given, wanted) in outputs.items():
+        found.differences.append(compare(name, "output", [given], [wanted], atol, rtol))
+    for symbol, calls in subgraphs.items():
+        each = [compare(symbol, "subgraph", a, b, atol, rtol) for a, b in calls]
+        if not each:
+            found.differences.append(
+                Difference(symbol, "subgraph", note="it was not called with these inputs")
+            )
+            continue
+        worst = max(each, key=lambda d: (d.exceeds, d.max_abs is None, d.max_abs or 0.0))
+        if len(each) > 1:
+            calls_text = f"the worst of {len(each)} calls"
+            worst.note = f"{calls_text}; {worst.note}" if worst.note else calls_text
+        found.differences.append(worst)
+        if worst.exceeds and not found.first:
+            found.first = symbol
+    return found

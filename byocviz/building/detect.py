@@ -1,0 +1,149 @@
+"""What each variant of a build finds in photos."""
+
+from __future__ import annotations
+
+import base64
+import io
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from byocviz.building.variants import calling, engine_inputs
+from byocviz.errors import ArgumentError, ByocvizError, ModelError, missing
+from byocviz.progress import progress as show_progress
+from byocviz.recording.results import Detected, Found, Photo
+
+if TYPE_CHECKING:
+    from byocviz.building.built import Build
+
+SIDE = 480
+"""The longer side of the photo that a recording keeps, in pixels."""
+
+Outputs = Callable[[Mapping[str, Any]], Sequence[Any]]
+
+
+def detect(build: Build, photos: Any, preprocess: Any, postprocess: Any) -> list[Photo]:
+    """See `Build.detect`."""
+    from byocviz.models import ssd
+
+    before = preprocess or ssd.preprocess
+    after = postprocess or ssd.postprocess
+    images = {name: _opened(image) for name, image in _by_name(photos, ssd.photos).items()}
+    found: list[Photo] = []
+    title = f"Detections of {build.recording.title}"
+    with show_progress(title, enabled=build.progress) as shown:
+        variants = _variants(build)
+        total = len(images) * len(variants)
+        for name, image in images.items():
+            inputs = build.named(before(image))
+            photo = Photo(name, image.width, image.height, _kept(image))
+            for title, kind, outputs in variants:
+                done = len(found) * len(variants) + len(photo.detected)
+                shown.update(f"{name}: {title}", done, total)
+                boxes = after(list(outputs(inputs)), (image.width, image.height))
+                photo.detected.append(_against(photo, Detected(title, kind, _found(boxes))))
+            found.append(photo)
+    return found
+
+
+def _variants(build: Build) -> list[tuple[str, str, Outputs]]:
+    plan = build.plan
+    variants: list[tuple[str, str, Outputs]] = []
+    try:
+        alone = build.alone()
+        names = [str(p.name) for p in alone.function.params]
+        variants.append(("TVM alone", "tvm", lambda i: alone.outputs({n: i[n] for n in names})))
+    except ByocvizError:
+        pass  # the latency comparison says why
+    variants.append((f"TVM + {plan.title}", "byoc", build.run))
+    whole = build.whole() if plan.choice is not None else None
+    if whole is not None and whole.engine is not None:
+        engine, function = whole.engine, whole.function
+
+        def run(inputs: Mapping[str, Any]) -> Sequence[Any]:
+            values = [inputs[str(p.name)] for p in function.params]
+            return list(calling(engine, build.runnable.device, engine_inputs(engine, values))())
+
+        variants.append((f"{plan.title} alone", "runtime", run))
+    return variants
+
+
+def _by_name(photos: Any, default: Callable[[], dict[str, Path]]) -> dict[str, Any]:
+    if photos is None:
+        return dict(default())
+    if isinstance(photos, Mapping):
+        return {str(name): image for name, image in photos.items()}
+    if isinstance(photos, (str, os.PathLike)):
+        return {Path(photos).stem or "photo": photos}
+    if isinstance(photos, (list, tuple)):
+        named: dict[str, Any] = {}
+        for number, image in enumerate(photos):
+            path = isinstance(image, (str, os.PathLike))
+            name = Path(image).stem if path else f"photo {number + 1}"
+            named[name if name not in named else f"{name} ({number + 1})"] = image
+        return named
+    return {"photo": photos}
+
+
+def _opened(image: Any) -> Any:
+    """A Pillow image in RGB."""
+    try:
+        from PIL import Image, UnidentifiedImageError
+    except ImportError as error:
+        raise missing("pillow", "relax", "to read a photo") from error
+
+    if isinstance(image, Image.Image):
+        return image.convert("RGB")
+    if not isinstance(image, (str, os.PathLike)):
+        raise ArgumentError(
+            f"A photo is a {type(image).__name__}.", "Give a path, or a Pillow image."
+        )
+    try:
+        with Image.open(image) as opened:
+            return opened.convert("RGB")
+    except (OSError, ValueError, UnidentifiedImageError, Image.DecompressionBombError) as error:
+        raise ModelError(
+            f"{os.fspath(image)!r} cannot be read as an image: {error}",
+            "Give the path of a JPEG or PNG file.",
+        ) from error
+
+
+def _kept(image: Any) -> str:
+    """The photo as a small JPEG in a data URL."""
+    small = image.copy()
+    small.thumbnail((SIDE, SIDE))
+    data = io.BytesIO()
+    small.save(data, "JPEG", quality=80, optimize=True)
+    return f"data:image/jpeg;base64,{base64.b64encode(data.getvalue()).decode()}"
+
+
+def _found(boxes: Iterable[Any]) -> list[Found]:
+    try:
+        return [
+            Found(str(b.label), float(b.score), tuple(map(float, b.box)), int(b.index))  # type: ignore[arg-type]
+            for b in boxes
+        ]
+    except (AttributeError, TypeError, ValueError) as error:
+        raise ArgumentError(
+            f"postprocess gave something that is no detection: {error}",
+            "Return a list of byocviz.models.ssd.Detection.",
+        ) from error
+
+
+def _against(photo: Photo, given: Detected) -> Detected:
+    """With the largest differences to what the first variant found in the photo."""
+    if not photo.detected:
+        return given
+    first = photo.detected[0]
+    mine = sorted(given.found, key=lambda f: (f.label, f.box))
+    theirs = sorted(first.found, key=lambda f: (f.label, f.box))
+    if [f.label for f in mine] != [f.label for f in theirs]:
+        given.note = f"other things than {first.variant} finds"
+        return given
+    pairs = list(zip(mine, theirs, strict=True))
+    given.max_score = max((abs(a.score - b.score) for a, b in pairs), default=0.0)
+    given.max_box = max(
+        (abs(x - y) for a, b in pairs for x, y in zip(a.box, b.box, strict=True)), default=0.0
+    )
+    return given

@@ -1,0 +1,29 @@
+"""The parameters of an entry function, kept without its body."""
+
+from __future__ import annotations
+
+import tvm
+from tvm import relax
+
+from byocviz.building.errors import BuildError, last_line
+
+
+def to_json(function: relax.Function) -> str:
+    """A module whose one function has the same parameters and returns nothing, as TVM's JSON."""
+    params = [relax.Var(str(p.name), p.ty) for p in function.params]
+    builder = relax.BlockBuilder()
+    with builder.function("main", params):
+        builder.emit_func_output(relax.Tuple([]))
+    return str(tvm.ir.save_json(builder.finalize()))
+
+
+def from_json(text: str, entry: str) -> tvm.IRModule:
+    """The same as a module whose function is called ``entry``. Raises `BuildError`."""
+    try:
+        module = tvm.ir.load_json(text)
+        return tvm.IRModule({tvm.ir.GlobalVar(entry): module["main"]})
+    except Exception as error:
+        raise BuildError(
+            f"The signature of the saved build cannot be read: {last_line(error)}",
+            "It was saved by another TVM; build and save it again here.",
+        ) from error

@@ -1,0 +1,14 @@
+/** Base64 and gzip, as the page holds its data. */
+
+export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
+  const binary = atob(text.trim());
+  const bytes = new Uint8Array(binary.length);
+  for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
+  return bytes;
+}
+
+export function gunzip(text: string): Response {
+  const stream = new Blob([fromBase64(text)]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(stream);
+}

@@ -1,0 +1,89 @@
+/** What building, checking and timing added to the recording: one card a part that is there. */
+import "./results.css";
+import { plural } from "../../data/format";
+import { speedup, times } from "../../data/latency";
+import type { Results as Data } from "../../data/results";
+import { Icon } from "../icons";
+import * as s from "../state";
+import { BuildCard } from "./build";
+import { CheckCard } from "./check";
+import { DetectionsCard } from "./detections";
+import { Extra } from "./extra";
+import { LatencyCard } from "./latency";
+import { say, time, tiny } from "./parts";
+
+export function Results() {
+  const { results: r, extra } = s.model.value.recording;
+  const pair = r.latency !== null && r.photos.length > 0;
+  return (
+    <main class="tables results" data-scrolls aria-label="Results">
+      {r.build?.stands_in_for && (
+        <p class="stand-in"><Icon name="warn" /><span><b>{say(r.build.title, 60)} stands in for {say(r.build.stands_in_for, 60)}</b>{r.build.why && `: ${say(r.build.why, 300)}`}</span></p>
+      )}
+      <Headlines r={r} />
+      <div class={pair ? "result-pair" : "result-alone"}>
+        {r.latency && <LatencyCard latency={r.latency} step={r.build?.step ?? ""} />}
+        {r.photos.length > 0 && <DetectionsCard photos={r.photos} />}
+      </div>
+      {r.check && <CheckCard check={r.check} step={r.build?.step ?? ""} />}
+      {r.build && <BuildCard build={r.build} />}
+      <Extra extra={extra} />
+    </main>
+  );
+}
+
+/** The few figures to read from the back of a hall; each leads to its card. */
+function Headlines({ r }: { r: Data }) {
+  const items: { id: string; big: string; small: string; bad?: boolean }[] = [];
+  const variants = r.latency?.variants ?? [];
+  const ranked = variants
+    .filter((v) => v.kind === "byoc" && v.median !== null && !v.cannot)
+    .sort((a, b) => a.median! - b.median!);
+  if (ranked.length) {
+    const best = ranked[0];
+    const ratio = speedup(best, variants);
+    items.push(ratio !== null
+      ? { id: "latency", big: times(ratio), small: `as fast as TVM alone: ${time(best.median)}` }
+      : { id: "latency", big: time(best.median), small: say(best.name, 40) });
+  }
+  if (r.check) {
+    const over = r.check.differences.filter((d) => d.exceeds).length;
+    const most = Math.max(...r.check.differences.map((d) => d.max_abs ?? 0), 0);
+    items.push({
+      id: "check", bad: over > 0, big: over ? plural(over, "tensor") : tiny(most),
+      small: over ? `of ${r.check.differences.length} beyond tolerance` : "largest difference, within tolerance",
+    });
+  }
+  if (r.photos.length) {
+    const first = r.photos.map((p) => p.detected[0]?.found.length ?? 0);
+    const scores = r.photos.flatMap((p) => p.detected.slice(1).map((d) => d.max_score));
+    const known = scores.filter((one): one is number => one !== null);
+    items.push({
+      id: "detections", big: plural(first.reduce((a, b) => a + b, 0), "detection"),
+      small: known.length && known.length === scores.length ? `scores differ by at most ${tiny(Math.max(...known))}` : `in ${plural(r.photos.length, "photo")}`,
+    });
+  }
+  if (r.build) {
+    const seconds = r.build.engines.map((e) => e.seconds);
+    items.push({
+      id: "build", big: plural(r.build.engines.length, "engine"),
+      small: `built in ${seconds.includes(null) ? "?" : time(seconds.reduce<number>((a, b) => a + b!, 0))}`,
+    });
+  }
+  if (items.length < 2) return null;
+  const show = (id: string) => {
+    const card = document.getElementById(`result-${id}`);
+    const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    card?.scrollIntoView({ block: "start", behavior: still ? "auto" : "smooth" });
+    card?.focus({ preventScroll: true });
+  };
+  return (
+    <nav class="headlines" aria-label="Results at a glance">
+      {items.map((one) => (
+        <button key={one.id} class={one.bad ? "over-limit" : ""} onClick={() => show(one.id)}>
+          <b>{one.bad && <Icon name="warn" />}{one.big}</b> <span>{one.small}</span>
+        </button>
+      ))}
+    </nav>
+  );
+}

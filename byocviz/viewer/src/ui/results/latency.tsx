@@ -1,0 +1,185 @@
+/** Latency: a bar a variant, with what it costs and covers beside it. */
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import { bytes, figure, percent, plural, seconds } from "../../data/format";
+import { axis, baseline, csv, groups, isWide, medians, speedup, split, times, type Axis } from "../../data/latency";
+import type { Latency, Variant } from "../../data/results";
+import { Icon } from "../icons";
+import { Facts, More } from "../pieces";
+import * as s from "../state";
+import { Table } from "../tables";
+import { Card, Stack, Sub, Switch, Words, range, say, time, when, whereIs } from "./parts";
+
+const PALETTE: Record<string, string> = { tvm: "p-tvm", byoc: "p-b0", runtime: "p-b1", part: "p-b1 partial" };
+const KINDS: Record<string, string> = {
+  tvm: "every operator on TVM", byoc: "subgraphs in the runtime", runtime: "the whole model in the runtime", part: "only the part that the runtime takes",
+};
+
+export function LatencyCard({ latency, step }: { latency: Latency; step: string }) {
+  const variants = latency.variants;
+  const wide = isWide(variants);
+  const [scale, setScale] = useState<"log" | "linear">(wide ? "log" : "linear");
+  const [view, setView] = useState<"chart" | "table">("chart");
+  const on = axis(variants, wide && scale === "log");
+  const all = medians(variants);
+  const parts = groups(variants);
+  return (
+    <Card id="latency" title="Latency" note="median of one run; shorter is faster"
+      tools={<>
+        {wide && view === "chart" && <Switch label="Scale" value={scale} options={[["log", "log"], ["linear", "linear"]]} onChange={setScale} />}
+        <Switch label="Latency as" value={view} options={[["chart", "chart"], ["table", "table"]]} onChange={setView} />
+        <button class="ghost small" onClick={() => void s.copy(csv(latency), "Copied as CSV")}><Icon name="copy" /> CSV</button>
+      </>}>
+      {variants.length === 0 && <p class="quiet pad">Nothing was timed.</p>}
+      {view === "table" && variants.length > 0 ? <Figures latency={latency} /> : (
+        <div class="bars-wrap">
+          {wide && scale === "log" && <p class="quiet scale-note">Logarithmic scale: equal distances are equal ratios. The slowest takes {figure(Math.round(Math.max(...all) / Math.min(...all)))} times as long as the fastest.</p>}
+          {on && variants.length > 12 && <Ticks on={on} />}
+          {parts.map((group) => (
+            <section key={group.setting} class="bar-group" aria-label={group.setting ? say(group.setting) : "Whole model"}>
+              {parts.length > 1 && <h3>{group.setting ? <Words text={group.setting} limit={80} /> : "Whole model"}</h3>}
+              <ul class="bars">
+                <More items={group.variants} first={40}>{(v: Variant, i: number) => <Row key={i} v={v} all={variants} on={on} step={step} />}</More>
+              </ul>
+            </section>
+          ))}
+          {on && <Ticks on={on} />}
+        </div>
+      )}
+      <footer class="result-foot">
+        {view === "chart" && on && <Key first={variants.some((v) => v.first !== null && v.first <= on.high)} />}
+        <p class="quiet">
+          {[
+            latency.repeat > 0 && `${plural(latency.repeat, "run")} of each, in turn`, latency.warmup > 0 && `after ${latency.warmup} to warm up`,
+            "the first run is never in the statistic", latency.made && when(latency.made),
+          ].filter(Boolean).join("; ")}
+        </p>
+        {latency.note && <p><Words text={latency.note} limit={300} /></p>}
+        {Object.keys(latency.machine).length > 0 && <details><summary>Measured on</summary><Facts rows={Object.entries(latency.machine).slice(0, 60).map(([k, v]) => [say(k, 40), <Words text={v} limit={120} />])} /></details>}
+      </footer>
+    </Card>
+  );
+}
+
+function Row({ v, all, on, step }: { v: Variant; all: Variant[]; on: Axis | null; step: string }) {
+  const ratio = speedup(v, all);
+  const palette = PALETTE[v.kind] ?? "p-b2";
+  const parts = split(v);
+  // Names of another setting's subgraphs may stand for something else here.
+  const linked = parts?.subgraphs.every((p) => whereIs(p.name, step)) ?? false;
+  const facts = [
+    v.subgraphs !== null && (v.kind === "byoc" || v.subgraphs > 0) && plural(v.subgraphs, "subgraph"),
+    v.boundary_bytes !== null && (v.kind === "byoc" || v.boundary_bytes > 0) && `${bytes(v.boundary_bytes)} across the boundary`,
+    v.coverage_ops !== null && v.kind !== "tvm" && `${percent(v.coverage_ops)} of operators`,
+  ].filter(Boolean);
+  const unknown = v.kind === "byoc" && (v.subgraphs === null || v.boundary_bytes === null);
+  return (
+    <li class={`bar-row ${palette} ${parts && !v.cannot ? "with-parts" : ""}`}>
+      <div class="bar-name">
+        <b><Words text={v.name || "?"} limit={60} /></b>
+        <small>{facts.length ? facts.join(" · ") : unknown ? "subgraphs and boundary: ?" : KINDS[v.kind] ?? say(v.kind, 40)}</small>
+        {v.note && <small class="note"><Words text={v.note} limit={90} /></small>}
+      </div>
+      {v.cannot ? (
+        <p class="cannot"><Icon name="warn" /><span>cannot: <Words text={v.cannot} limit={110} /></span></p>
+      ) : (
+        <>
+          <div class="lane" aria-hidden="true">{on && <Lane v={v} on={on} />}</div>
+          <div class="bar-value">
+            <span><b>{time(v.median)}</b>{ratio !== null && <Speed ratio={ratio} base={baseline(v, all)!} />}</span>
+            {(v.p10 !== null || v.p90 !== null) && <small>p10–p90 {range(v.p10, v.p90)}</small>}
+            {v.first !== null && <small>first run {time(v.first)}</small>}
+          </div>
+        </>
+      )}
+      {parts && !v.cannot && (
+        <div class="bar-parts">
+          <Stack width={on && v.median !== null ? on.at(v.median) : 1} label={`Where the time of ${say(v.name, 40)} goes`} segments={[
+            { cls: "p-b0", label: v.subgraphs === null ? "in subgraphs" : `in ${plural(v.subgraphs, "subgraph")}`, value: parts.inside, text: time(parts.inside) },
+            { cls: "p-tvm", label: "on TVM between", value: parts.between, text: time(parts.between) },
+          ]} />
+          {parts.subgraphs.length > 0 && (
+            <details>
+              <summary>{parts.subgraphs.length === 1 ? "The subgraph" : "Each subgraph"}</summary>
+              <ul class="part-list">
+                <More items={[...parts.subgraphs].sort((a, b) => (b.median ?? -1) - (a.median ?? -1))} first={8}>
+                  {(p, i) => (
+                    <li key={i}>
+                      {linked ? <Sub name={p.name} step={step} limit={28} /> : <Words text={p.name} limit={30} mono />}
+                      <span class="bar"><i style={{ width: `${((p.median ?? 0) / parts.most) * 100}%` }} /></span>
+                      <b>{time(p.median)}</b>
+                    </li>
+                  )}
+                </More>
+              </ul>
+            </details>
+          )}
+        </div>
+      )}
+    </li>
+  );
+}
+
+function Speed({ ratio, base }: { ratio: number; base: Variant }) {
+  const text = `${times(ratio)}`;
+  return <span class={`speed ${ratio >= 1 ? "" : "slower"}`} title={`${text} as fast as ${say(base.name, 40)}`}>{text}<span class="sr"> as fast as {say(base.name, 40)}</span></span>;
+}
+
+/** The drawing of one bar: median, p10 to p90, each run as a tick, the first one apart. */
+function Lane({ v, on }: { v: Variant; on: Axis }) {
+  const at = (t: number) => `${(on.at(t) * 100).toFixed(3)}%`;
+  const every = Math.ceil(v.seconds.length / 400);
+  const runs = v.seconds.filter((t, i) => i % every === 0 && t >= on.low && t <= on.high).map((t) => `M${(on.at(t) * 1000).toFixed(1)} 0V10`).join("");
+  return (
+    <>
+      {on.ticks.map((t) => <i key={t} class="rule" style={{ left: at(t) }} />)}
+      {v.median !== null && v.median > 0 && <i class="fill" style={{ width: at(v.median) }} />}
+      {runs && <svg class="runs" viewBox="0 0 1000 10" preserveAspectRatio="none"><path d={runs} /></svg>}
+      {v.p10 !== null && v.p90 !== null && v.p90 >= v.p10 && (
+        <i class="whisker" style={{ left: at(v.p10), width: `${Math.max(0, (on.at(v.p90) - on.at(v.p10)) * 100).toFixed(3)}%` }} />
+      )}
+      {v.first !== null && v.first >= on.low && v.first <= on.high && <i class="first" style={{ left: at(v.first) }} />}
+    </>
+  );
+}
+
+function Ticks({ on }: { on: Axis }) {
+  return (
+    <div class="bar-row axis" aria-hidden="true">
+      <span />
+      <div class="lane">{on.ticks.map((t) => (
+        <span key={t} class={`${on.at(t) > 0.95 ? "last" : on.at(t) < 0.04 ? "start" : ""} ${on.log && !/^1e/.test(t.toExponential()) ? "minor" : ""}`} style={{ left: `${on.at(t) * 100}%` }}>{t === 0 ? "0" : seconds(t)}</span>
+      ))}</div>
+      <span />
+    </div>
+  );
+}
+
+function Key({ first }: { first: boolean }) {
+  const item = (cls: string, text: string): ComponentChildren => <span class="key-item"><i class={`key ${cls}`} aria-hidden="true" />{text}</span>;
+  return <p class="bar-key">{item("k-fill", "median")}{item("k-whisker", "p10 to p90")}{item("k-run", "one run")}{first && item("k-first", "first run")}</p>;
+}
+
+function Figures({ latency }: { latency: Latency }) {
+  // What a variant without subgraphs cannot have is not unknown.
+  const known = (v: Variant, value: number | null, how: (value: number) => string) => (value !== null ? how(value) : v.kind === "byoc" ? "?" : "–");
+  const settings = latency.variants.some((v) => v.setting);
+  return (
+    <div class="bare">
+      <Table id="latency" title="Figures" rows={latency.variants} columns={[
+        { name: "variant", value: (v) => v.name, show: (v) => <Words text={v.name} limit={60} /> },
+        ...(settings ? [{ name: "setting", value: (v: Variant) => v.setting, show: (v: Variant) => (v.setting ? <Words text={v.setting} limit={40} /> : "–") }] : []),
+        { name: "median", number: true, value: (v) => v.median, show: (v) => (v.cannot ? <span class="bad">cannot: <Words text={v.cannot} limit={40} /></span> : time(v.median)) },
+        { name: "p10", number: true, value: (v) => v.p10, show: (v) => (v.cannot ? "–" : time(v.p10)) },
+        { name: "p90", number: true, value: (v) => v.p90, show: (v) => (v.cannot ? "–" : time(v.p90)) },
+        { name: "first run", number: true, value: (v) => v.first, show: (v) => (v.cannot ? "–" : time(v.first)) },
+        { name: "× TVM alone", number: true, value: (v) => speedup(v, latency.variants), show: (v) => { const r = speedup(v, latency.variants); return r === null ? "–" : times(r); } },
+        { name: "subgraphs", number: true, value: (v) => v.subgraphs, show: (v) => known(v, v.subgraphs, String) },
+        { name: "boundary", number: true, value: (v) => v.boundary_bytes, show: (v) => known(v, v.boundary_bytes, bytes) },
+        { name: "coverage", number: true, value: (v) => v.coverage_ops, show: (v) => known(v, v.coverage_ops, percent) },
+        { name: "in subgraphs", number: true, value: (v) => split(v)?.inside ?? null, show: (v) => known(v, split(v)?.inside ?? null, time) },
+        { name: "TVM between", number: true, value: (v) => split(v)?.between ?? null, show: (v) => known(v, split(v)?.between ?? null, time) },
+      ]} />
+    </div>
+  );
+}
