@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from byocviz.errors import MissingPackage
 from byocviz.progress import progress
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ class Demo:
     page: Path
     """The recording as one HTML page."""
     picture: Path | None
-    """Latency and detections in one figure; None where nothing was built."""
+    """Latency and detections in one figure; None where nothing was built, or matplotlib is not
+    there to draw it."""
     figures: dict[str, Any] = field(default_factory=dict)
 
     def text(self) -> str:
@@ -65,8 +67,7 @@ def demo(output: Path, *, verify: bool = False, build: bool = True, runtime: str
             recording.blockers()  # they go into the file: it is read where no TVM is
         picture = None
         if build and recording.failed is None:
-            picture = output.with_suffix(".png")
-            _build(recording, raw, runtime, picture)
+            picture = _build(recording, raw, runtime, output.with_suffix(".png"))
         shown.step("writing the recording and its page")
         path = recording.save(output)
         page = recording.to_html(path.with_suffix(".html"))
@@ -84,8 +85,11 @@ def demo(output: Path, *, verify: bool = False, build: bool = True, runtime: str
     return Demo(recording, path, page, picture, figures)
 
 
-def _build(recording: Recording, raw: Recording, runtime: str, picture: Path) -> None:
-    """Build, check, time beside the module as it was imported, detect, draw."""
+def _build(recording: Recording, raw: Recording, runtime: str, picture: Path) -> Path | None:
+    """Build, check, time beside the module as it was imported, detect, draw.
+
+    Without matplotlib nothing is drawn: the rest is worth having.
+    """
     import io
 
     from byocviz.building.build import build
@@ -103,9 +107,13 @@ def _build(recording: Recording, raw: Recording, runtime: str, picture: Path) ->
         settings={"as imported": raw},
     )
     built.detect()
+    try:
+        figure = built.plot()
+    except MissingPackage:
+        return None
     drawn = io.BytesIO()
-    built.plot().savefig(drawn, format="png")
-    write(picture, drawn.getvalue())
+    figure.savefig(drawn, format="png")
+    return write(picture, drawn.getvalue())
 
 
 def _on_tvm(recording: Recording, step: Step) -> dict[str, int]:

@@ -38,12 +38,20 @@ def test_the_python_examples(
     scope: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    first, second, third = blocks("python")
+    first, second, building, third = blocks("python")
     model = ssd.path()
     monkeypatch.setattr("byocviz._show._has_display", lambda: False)
     exec(first.replace("model.onnx", str(model)).replace("model.byocviz", "m.byocviz"), scope)
     assert (tmp_path / "m.byocviz").exists()
     exec(second, scope)
+    photo = ssd.photos()["chelsea"]
+    scope["image"] = ssd.preprocess(photo)
+    exec(building.replace("photo.jpg", str(photo)).replace("model.byocviz", "m.byocviz"), scope)
+    assert scope["build"].recording.results.latency.variants
+    assert (tmp_path / "ssd.png").exists()
+    loaded = byocviz.load_build(tmp_path / "model-build", progress=False)
+    for one, other in zip(loaded.run(scope["image"]), scope["outputs"], strict=True):
+        assert one.shape == other.shape
     exec(third, scope)
     assert scope["rec"].backend.name == "mychip"
 
@@ -53,7 +61,7 @@ def test_the_table_of_ways(scope: dict[str, Any]) -> None:
 
     scope["pattern"] = is_op("relax.nn.leakyrelu")(wildcard())
     scope["patterns"] = [("mychip.relu", is_op("relax.nn.relu")(wildcard()))]
-    section = README[README.index("| what you want") : README.index("## The steps")]
+    section = README[README.index("| what you want |") : README.index("## Build, check, time")]
     calls = re.findall(r"`((?:record|byocviz)\([^`]*\)|byocviz\.[^`]*\))`", section)
     assert len(calls) >= 8
     for call in calls:

@@ -17,7 +17,7 @@ from byocviz.recording.results import Detected, Found, Photo
 if TYPE_CHECKING:
     from byocviz.building.built import Build
 
-SIDE = 480
+SIDE = 400
 """The longer side of the photo that a recording keeps, in pixels."""
 
 Outputs = Callable[[Mapping[str, Any]], Sequence[Any]]
@@ -114,7 +114,7 @@ def _kept(image: Any) -> str:
     small = image.copy()
     small.thumbnail((SIDE, SIDE))
     data = io.BytesIO()
-    small.save(data, "JPEG", quality=80, optimize=True)
+    small.save(data, "JPEG", quality=75, optimize=True)
     return f"data:image/jpeg;base64,{base64.b64encode(data.getvalue()).decode()}"
 
 

@@ -142,10 +142,10 @@ class Child:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _start(self) -> None:
-        if not sys.executable:
+        if not sys.executable or getattr(sys, "frozen", False):
             raise BuildError(
                 "Engines are built in a process of their own, and this program has no Python "
-                "interpreter to start (sys.executable is empty).",
+                "interpreter to start (sys.executable).",
                 "Build with isolate=False.",
             )
         here = os.getcwd() if _exists() else ""

@@ -24,7 +24,7 @@ from byocviz.recording.schema import SCHEMA, RecordingData
 
 VIEWER = Path(__file__).resolve().parent.parent / "viewer"
 THEMES = ("light", "dark")
-_FILES = ("viewer.js", "viewer.css", "worker.js")
+_FILES = ("viewer.js", "viewer.css", "worker.js", "graphviz.wasm.gz")
 
 
 class Bundle(NamedTuple):
@@ -33,7 +33,9 @@ class Bundle(NamedTuple):
     script: str
     style: str
     worker: str
-    """The script of the layout worker, with Graphviz in it."""
+    """The script of the layout worker."""
+    graphviz: str
+    """Graphviz as WebAssembly for it: gzip, then base64."""
 
 
 def to_html(
@@ -54,7 +56,7 @@ def to_html(
         raise ValueError(f"theme is {theme!r}; it can be {' or '.join(map(repr, THEMES))}")
     if step is not None and hasattr(recording, "step"):
         recording.step(step)
-    script, style, worker = bundle()
+    script, style, worker, graphviz = bundle()
     name = title or recording.title or "byocviz"
     options = {"step": step, "title": title, "theme": theme}
     texts, drawn = pages(recording)
@@ -63,6 +65,7 @@ def to_html(
         title=html.escape(printable(name, limit=200)),
         style=style,
         worker=worker,
+        graphviz=graphviz,
         options=_inert(msgspec.json.encode({k: v for k, v in options.items() if v is not None})),
         recording=_packed(drawn),
         texts=_packed(texts),
@@ -83,7 +86,9 @@ def pages(recording: RecordingData) -> tuple[bytes, bytes]:
 
 @lru_cache(maxsize=1)
 def _read(stamp: tuple[float, ...]) -> Bundle:
-    found = Bundle(*((VIEWER / "dist" / name).read_text(encoding="utf-8") for name in _FILES))
+    files = [(VIEWER / "dist" / name).read_bytes() for name in _FILES]
+    script, style, worker = (data.decode() for data in files[:3])
+    found = Bundle(script, style, worker, base64.b64encode(files[3]).decode())
     for text, ends in (
         (found.script, ("</script", "<!--")),
         (found.worker, ("</script", "<!--")),
@@ -98,8 +103,7 @@ def _read(stamp: tuple[float, ...]) -> Bundle:
 
 
 def bundle() -> Bundle:
-    """The viewer's script, style sheet and worker. Raises `MissingPackage` where they were not
-    built."""
+    """The viewer's bundle. Raises `MissingPackage` where it was not built."""
     try:
         stamp = tuple((VIEWER / "dist" / name).stat().st_mtime for name in _FILES)
     except OSError as error:
@@ -155,6 +159,7 @@ _PAGE = """<!doctype html>
 <div id="byocviz-root"><noscript>This page draws with JavaScript, which is switched off here.\
 </noscript></div>
 <script type="text/plain" id="byocviz-worker">{worker}</script>
+<script type="application/octet-stream" id="byocviz-graphviz">{graphviz}</script>
 <script>{script}</script>
 <script type="application/json" id="byocviz-options">{options}</script>
 <script type="application/octet-stream" id="byocviz-recording">{recording}</script>

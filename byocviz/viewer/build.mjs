@@ -1,6 +1,6 @@
-// Builds dist/viewer.js, dist/viewer.css and dist/worker.js. The page holds the layout worker as
-// the text of an element, so that one HTML file works from file:// without any request, and the
-// page's own script is small and runs early.
+// Builds dist/viewer.js, viewer.css, worker.js and graphviz.wasm.gz. The page holds the layout
+// worker and Graphviz as the text of elements, so that one HTML file works from file:// without any
+// request, and its scripts are small and run early.
 import { build } from "esbuild";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -39,14 +39,6 @@ async function wasmOf(file) {
   return bytes;
 }
 
-const text = (name, contents) => ({
-  name,
-  setup(b) {
-    b.onResolve({ filter: new RegExp(`^${name}$`) }, () => ({ path: name, namespace: name }));
-    b.onLoad({ filter: /.*/, namespace: name }, () => ({ contents, loader: "text" }));
-  },
-});
-
 // The package's own unpacking (base91 and zstd, in JavaScript) takes 100 ms at every opening; the
 // browser's own gzip takes a tenth. So the unpacked bytes are handed to it instead.
 const unpacking = /([\w$]+)\?\?=[\w$]+\([\w$]+\([\w$]+\)\)/g;
@@ -55,7 +47,6 @@ const worker = await build({
   entryPoints: ["src/layout/worker.ts"],
   format: "iife",
   plugins: [
-    text("graphviz-wasm", gzipSync(await wasmOf(graphviz), { level: 9 }).toString("base64")),
     {
       name: "graphviz",
       setup(b) {
@@ -88,3 +79,4 @@ const inline = (code) => code.replace(/<(\/script)/gi, "<\\$1").replace(/<!--/g,
 writeFileSync(join(here, "dist/viewer.js"), inline(script.text));
 writeFileSync(join(here, "dist/worker.js"), inline(worker.outputFiles[0].text));
 writeFileSync(join(here, "dist/viewer.css"), style.text);
+writeFileSync(join(here, "dist/graphviz.wasm.gz"), gzipSync(await wasmOf(graphviz), { level: 9 }));

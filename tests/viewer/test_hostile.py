@@ -100,7 +100,7 @@ def test_every_string_is_data(view: Open, tab: str) -> None:
     page.page.wait_for_timeout(700)
     assert page.page.evaluate("window.hurt") is None
     assert page.page.locator("img, iframe, object, embed").count() == 0
-    assert page.page.locator("script").count() == 4
+    assert page.page.locator("script").count() == 6
     assert page.page.inner_text("#byocviz-root").strip()
     for _ in range(2):
         page.key("ArrowLeft")

@@ -6,32 +6,20 @@ import hashlib
 import re
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import tvm
 from tvm import relax
 
 from byocviz.flow.identity import Ids
-from byocviz.flow.profile import operators_by_name, parameters, profile, total
+from byocviz.flow.placing import Sheet, origin, place_in_place, place_outlined, profiles
+from byocviz.flow.profile import operators_by_name, parameters, total
 from byocviz.flow.reading import Reading, Site, Value
 from byocviz.flow.relax.compat import attribute, is_tensor_constant, plain
 from byocviz.flow.relax.macs import tensor_bytes, type_text
-from byocviz.recording.schema import FunctionView, Operator, Place, Step, Subgraph, Tensor
+from byocviz.recording.schema import FunctionView, Step, Subgraph, Tensor
 
 _NAME = re.compile(r"^( *)def main\(", re.MULTILINE)
-
-
-@dataclass
-class Sheet:
-    """What all steps of one recording share."""
-
-    entry: str
-    ops: dict[int, Operator]
-    read: dict[int, list[tuple[Any, int, int]]]
-    texts: dict[str, str]
-    printed: dict[Any, str] | None = field(default_factory=dict)
-    """Key of the text of a function object that was printed before; None: print nothing."""
 
 
 def capture(
@@ -52,9 +40,9 @@ def capture(
     drawn = readings if outline is None else outline()
     graphs = {reading.name: reading for reading in drawn}
     if outline is None:
-        _place_in_place(step, readings, ids)
+        place_in_place(step, readings, ids)
     else:
-        _place_outlined(step, graphs, readings, ids)
+        place_outlined(step, graphs, readings, ids)
     if outline is None:
         for index, (reading, site) in enumerate(sites):
             reading.graph.nodes[site.node].subgraph = index
@@ -72,7 +60,7 @@ def capture(
                 shared.get(name, []) if outline is not None else [],
             )
         )
-    _profiles(step, sheet)
+    profiles(step, sheet)
 
 
 def _order(item: tuple[Any, Any], entry: str) -> tuple[int, str]:
@@ -105,52 +93,6 @@ def _print(name: str, function: Any, sheet: Sheet) -> str:
         sheet.texts[key] = text
         sheet.printed[function] = key
     return key
-
-
-def _place_in_place(step: Step, readings: list[Reading], ids: Ids) -> None:
-    first_site = 0
-    for reading in readings:
-        nodes = reading.graph.nodes
-        for node in reading.calls:
-            identity = ids[reading.name, node]
-            nodes[node].ops = [identity]
-            site = reading.site_of.get(node, -1)
-            backend = reading.sites[site].backend if site >= 0 else ""
-            composite = reading.composites.get(node, "")
-            step.places[identity] = Place(
-                reading.homes[node],
-                reading.name,
-                node,
-                backend or "tvm",
-                composite,
-                first_site + site if site >= 0 else -1,
-            )
-        first_site += len(reading.sites)
-
-
-def _place_outlined(
-    step: Step, graphs: dict[str, Reading], readings: list[Reading], ids: Ids
-) -> None:
-    """Place by the outlined drawing; its nodes correspond to the readings' in order."""
-    index = 0
-    for reading in readings:
-        drawn = graphs[reading.name]
-        inside = [node for node in reading.calls if node not in reading.site_of]
-        outside = [n for n in drawn.calls if n not in {s.node for s in drawn.sites}]
-        for node, here in zip(inside, outside, strict=True):
-            _put(step, drawn, here, ids[reading.name, node], "tvm", -1)
-        for site, call in zip(reading.sites, drawn.sites, strict=True):
-            drawn.graph.nodes[call.node].subgraph = index
-            body = graphs[site.function]
-            for node, here in zip(site.nodes, body.calls, strict=True):
-                _put(step, body, here, ids[reading.name, node], site.backend, index)
-            index += 1
-
-
-def _put(step: Step, drawn: Reading, node: int, identity: int, on: str, subgraph: int) -> None:
-    drawn.graph.nodes[node].ops.append(identity)
-    composite = drawn.composites.get(node, "")
-    step.places[identity] = Place(drawn.homes[node], drawn.name, node, on, composite, subgraph)
 
 
 def _subgraphs(sites: list[tuple[Reading, Site]], sheet: Sheet, ids: Ids) -> list[Subgraph]:
@@ -189,12 +131,6 @@ def _subgraphs(sites: list[tuple[Reading, Site]], sheet: Sheet, ids: Ids) -> lis
     return found
 
 
-def _origin(value: Value, reading: Reading, ids: Ids) -> int:
-    if value.origin is None or value.origin not in reading.calls:
-        return -1
-    return ids[reading.name, value.origin]
-
-
 def _inputs(reading: Reading, site: Site, ids: Ids) -> list[Tensor]:
     """The tensors that enter, each once: constants are the subgraph's own."""
     tensors: dict[tuple[int, int, int], Tensor] = {}
@@ -210,7 +146,7 @@ def _inputs(reading: Reading, site: Site, ids: Ids) -> list[Tensor]:
                             plain(leaf.expr.name),
                             type_text(ty),
                             tensor_bytes(ty),
-                            _origin(leaf, reading, ids),
+                            origin(leaf, reading, ids),
                         ),
                     )
     return list(tensors.values())
@@ -229,7 +165,7 @@ def _outputs(reading: Reading, site: Site, ids: Ids) -> list[Tensor]:
                 name or f"output {index}",
                 type_text(ty),
                 tensor_bytes(ty),
-                _origin(leaf, reading, ids),
+                origin(leaf, reading, ids),
             )
         )
     return tensors
@@ -239,20 +175,3 @@ def _flat(ty: Any) -> list[Any]:
     if isinstance(ty, relax.TupleType):
         return [leaf for inner in ty.fields for leaf in _flat(inner)]
     return [ty]
-
-
-def _profiles(step: Step, sheet: Sheet) -> None:
-    """The profile of the module, and of each function whose body holds operators."""
-    step.profile = profile(step.places, sheet.ops, sheet.read, step.subgraphs)
-    members: dict[str, list[int]] = defaultdict(list)
-    for identity, place in step.places.items():
-        members[place.function].append(identity)
-    callers: dict[str, list[Subgraph]] = defaultdict(list)
-    for subgraph in step.subgraphs:
-        callers[subgraph.caller].append(subgraph)
-    for function, ids in members.items():
-        inside = callers.get(function, [])
-        result = profile(ids, sheet.ops, sheet.read, inside)
-        # What a function's subgraphs hold is in them: its own operators all run on TVM.
-        result.offloaded_ops, result.offloaded_macs = 0, 0
-        step.function_profiles[function] = result

@@ -210,12 +210,17 @@ class Board:
             if not low <= at <= high:
                 continue
             if at > low:
-                draw(at, color=self.colours.edge, alpha=0.35, linewidth=0.7, zorder=0.5)
+                self.grid_line(draw, at, 0.35)
             place = axes.transData.transform((at, axes.get_ylim()[0]) if across else (0, at))
             x, y = to_board.transform((place[0], box.y0) if across else (box.x0, place[1]))
             x, y = (x, y - size * LINE) if across else (x - 5, y - size * 0.36)
             ha = "center" if across else "right"
             self.text(x, y, form(at), size, colour=self.colours.muted, ha=ha)
+
+    def grid_line(self, draw: Callable[..., Any], at: float, alpha: float) -> None:
+        """Behind everything; ``draw`` is ``axvline`` or ``axhline`` of some axes."""
+        look = {"linestyle": "-", "marker": "", "linewidth": 0.7, "zorder": 0.5}
+        draw(at, color=self.colours.edge, alpha=alpha, **look)
 
     def keys(
         self, keys: Sequence[Key], x: float, top: float, room: float, size: float = SMALL

@@ -22,7 +22,7 @@ from byocviz.render.plots._board import (
     key_rows,
     titled,
 )
-from byocviz.render.plots._pen import LINE, Pen
+from byocviz.render.plots._pen import LINE, Pen, clean
 
 LEAST = (280.0, 210.0)
 """Points of axes that are given."""
@@ -122,8 +122,9 @@ def _step(
 ) -> None:
     pen, colours = board.pen, board.colours
     middle = left + (number + 0.5) * each
-    size = _shrunk(pen, step.name, each - 4, BODY, bold=True)
-    name = pen.fit(step.name.strip() or "(no name)", each - 4, size, bold=True)
+    name = clean(step.name.strip() or "(no name)", 40)
+    size = max(_shrunk(pen, name, each - 4, BODY, bold=True), min(BODY, each / 6))
+    name = pen.fit(name, each - 4, size, bold=True)
     board.text(middle, base - HEAD * 1.5, name, size, ha="center", bold=True)
     if step.error is not None:
         ink = colours.paints["reason"].ink

@@ -345,9 +345,7 @@ class _Bars:
             between = (digit * 10.0**power for power in powers for digit in range(2, 10))
             for at in between:
                 if at <= chart.limit:
-                    axes.axvline(
-                        at, color=self.board.colours.edge, alpha=0.13, linewidth=0.6, zorder=0.4
-                    )
+                    self.board.grid_line(axes.axvline, at, 0.13)
 
 
 def size_for(

@@ -27,7 +27,7 @@ from byocviz.render.plots._board import (
     key_rows,
     titled,
 )
-from byocviz.render.plots._pen import LINE, Pen
+from byocviz.render.plots._pen import LINE, Pen, clean
 
 LEAST = (340.0, 190.0)
 """Points of axes that are given."""
@@ -175,7 +175,7 @@ def draw(board: Board, recording: RecordingData, kinds: Kinds) -> None:
         return
     each = high / len(rows)
     size = min(BODY, max(each * 0.6, 1.0))
-    names = [middle(short_op(kind.name[:1000]), 48) for kind in rows]
+    names = [clean(middle(short_op(kind.name[:1000]), 48)) for kind in rows]
     room = min(pen.widest(names, size), width * 0.3)
     wide = (width - room - 10 - _GAP) / 2
     left, right = x + room + 10, x + room + 10 + wide + _GAP

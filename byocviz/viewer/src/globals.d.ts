@@ -1,8 +1,3 @@
-declare module "graphviz-wasm" {
-  /** Graphviz' WebAssembly: gzip, then base64. */
-  const packed: string;
-  export default packed;
-}
 declare module "*.css";
 /** Not yet in TypeScript's own library. */
 interface Uint8ArrayConstructor {

@@ -44,9 +44,7 @@ async function start(): Promise<void> {
   document.title = decoded.recording.title.slice(0, 200);
   s.step.value = first(text(options.step));
   if (location.hash.length > 1) readLink(location.hash);
-  begin();
-  // What was sent to the worker before it ran reaches it only with a task of its own.
-  await nextTask();
+  await begin();
   root.replaceChildren();
   render(<App />, root);
   followLink();
@@ -58,14 +56,18 @@ function parsed(): Promise<void> {
   return new Promise((go) => document.addEventListener("DOMContentLoaded", () => go(), { once: true }));
 }
 
-/** Asks for the layouts of the first view, so that the worker is at it while the page is made. */
-function begin(): void {
+/**
+ * Asks for the layouts of the first view, so that the worker is at it while the page is made. What
+ * is sent to a worker that is not yet running leaves only between two tasks.
+ */
+async function begin(): Promise<void> {
   const now = s.step.value;
   for (const at of [now, s.layoutMode.value === "single" ? null : s.left.value]) {
     if (at === null || s.model.value.steps[at]?.error) continue;
     const fn = s.functions.value.after ?? s.model.value.entry(at);
     const p = s.model.value.graph(at, fn) ? prepare(at, fn) : null;
     if (p) layouter.layout(p.dot).catch(() => undefined);
+    await nextTask();
   }
   performance.mark("byocviz:begun");
 }

@@ -8,7 +8,6 @@ export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-export function gunzip(text: string): Response {
-  const stream = new Blob([fromBase64(text)]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Response(stream);
+export function gunzip(bytes: Uint8Array<ArrayBuffer>): Response {
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")));
 }

@@ -8,7 +8,7 @@ import type {
   Separation, Step, StepError, Subgraph, Tensor,
 } from "../schema";
 import { SCHEMA } from "../schema";
-import { gunzip } from "./base64";
+import { fromBase64, gunzip } from "./base64";
 import * as l from "./lenient";
 import type { Raw } from "./lenient";
 import { results } from "./results";
@@ -19,7 +19,7 @@ const AT_ONCE = 2000;
 export interface Decoded { recording: Recording; messages: string[] }
 
 export async function unpack(base64: string): Promise<unknown> {
-  return JSON.parse(await gunzip(base64).text());
+  return JSON.parse(await gunzip(fromBase64(base64)).text());
 }
 
 /** Reads anything; what does not fit is left out and said in `messages`. */
@@ -83,7 +83,7 @@ export function decode(raw: unknown): Decoded {
       extra: l.dict(root.extra),
     },
   };
-  if (rows < AT_ONCE) readAll(decoded.recording);
+  if (rows < AT_ONCE) for (const read of readings(decoded.recording)) read();
   return decoded;
 }
 
@@ -188,12 +188,13 @@ function later<T extends object, K extends keyof T>(target: T, key: K, read: () 
   });
 }
 
-/** Reads everything that was left for later, and so finds whatever is wrong with it. */
-export function readAll(recording: Recording): void {
-  for (const one of recording.steps) {
-    void one.places.size;
-    for (const f of one.functions) void f.graph?.nodes.length;
-  }
+/** What was left for later, piece by piece: reading it finds whatever is wrong with it. */
+export function readings(recording: Recording): (() => void)[] {
+  return recording.steps.flatMap((one) => [
+    () => void one.places.size,
+    ...one.functions.filter((f) => f.kind === "entry").map((f) => () => void f.graph?.nodes.length),
+    () => one.functions.forEach((f) => void f.graph?.nodes.length),
+  ]);
 }
 
 function stepError(e: Raw): StepError {

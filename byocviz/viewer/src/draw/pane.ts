@@ -21,6 +21,17 @@ interface Drawn { g: SVGGElement; item: Item; sign: string; x: number; y: number
 /** Classes that the edges of a node get with it. */
 const ALONG = ["sel", "hov"];
 
+const numbers = new WeakMap<Scene, Map<Item, number>>();
+
+/** Where a scene shows an operator. */
+function seat(scene: Scene, op: number): { x: number; y: number } | undefined {
+  let number = numbers.get(scene);
+  if (!number) numbers.set(scene, (number = new Map(scene.view.nodes.map((one, i) => [one, i]))));
+  const item = scene.view.seat.get(op);
+  const at = item && scene.layout.nodes[number.get(item) ?? -1];
+  return at ? { x: at[0], y: at[1] } : undefined;
+}
+
 /** Above this, nodes are put in place without moving there. */
 const MOVING = 500;
 
@@ -126,7 +137,6 @@ export class Pane {
   show(scene: Scene, animate: boolean, whole: () => void): void {
     const old = this.scene;
     const anchor = old ? this.anchor(old, scene) : null;
-    const oldPlaces = old ? this.seats(old) : null;
     const move = animate && scene.view.nodes.length + this.nodes.size < MOVING;
     this.scene = scene;
     this.rest = [];
@@ -140,7 +150,7 @@ export class Pane {
     const views = old ? [before, this.camera.seen(this.camera.target)] : [this.camera.seen()];
     const seen = (x: number, y: number) => views.some(([left, top, wide, high]) =>
       x > left - 200 && x < left + wide + 200 && y > top - 120 && y < top + high + 120);
-    const moves = this.drawNodes(scene, old ? oldPlaces : null, move, seen);
+    const moves = this.drawNodes(scene, old, move, seen);
     this.drawBoxes(scene);
     const [high, low] = [Math.min(...views.map((v) => v[1])) - 120, Math.max(...views.map((v) => v[1] + v[3])) + 120];
     this.drawEdges(scene, (from, to) => Math.max(from, to) > high && Math.min(from, to) < low);
@@ -173,7 +183,7 @@ export class Pane {
 
   /** The nodes that move, and from where. */
   private drawNodes(
-    scene: Scene, places: Map<number, { x: number; y: number }> | null, move: boolean, seen: (x: number, y: number) => boolean,
+    scene: Scene, old: Scene | null, move: boolean, seen: (x: number, y: number) => boolean,
   ): { drawn: Drawn; x: number; y: number }[] {
     const moves: { drawn: Drawn; x: number; y: number }[] = [];
     const nodes = new Map<string, Drawn>();
@@ -187,7 +197,7 @@ export class Pane {
       const key = keys.has(item.key) ? `${item.key}~${i}` : item.key;
       keys.add(key);
       const had = this.nodes.get(key);
-      const from = had ?? (places && item.ops.length ? places.get(item.ops[0]) : undefined);
+      const from = had ?? (old && item.ops.length ? seat(old, item.ops[0]) : undefined);
       const inSight = seen(at[0], at[1]) || (!!from && seen(from.x, from.y));
       const put = (g: SVGGElement): Drawn => {
         const drawn = { g, item, sign, x: at[0], y: at[1] };
@@ -206,7 +216,7 @@ export class Pane {
         put(had.g);
       } else if (inSight) {
         const g = make();
-        if (!from && move && places) g.classList.add("new");
+        if (!from && move && old) g.classList.add("new");
       } else {
         this.rest.push(() => {
           const g = make();
@@ -296,31 +306,20 @@ export class Pane {
     return x.inRegion !== y.inRegion || (x.subgraph !== y.subgraph && x.on !== "tvm" && !x.mixed && !y.mixed && x.subgraph >= 0 && y.subgraph >= 0);
   }
 
-  private seats(scene: Scene): Map<number, { x: number; y: number }> {
-    const number = new Map(scene.view.nodes.map((one, i) => [one, i]));
-    const places = new Map<number, { x: number; y: number }>();
-    for (const [op, item] of scene.view.seat) {
-      const at = scene.layout.nodes[number.get(item) ?? -1];
-      if (at) places.set(op, { x: at[0], y: at[1] });
-    }
-    return places;
-  }
-
   /** A point of both drawings that should not move on the screen: the one nearest its middle. */
   private anchor(old: Scene, next: Scene): { from: [number, number]; to: [number, number] } | null {
     const [cx, cy] = this.camera.middle();
-    const after = this.seats(next);
     let best: { from: [number, number]; to: [number, number] } | null = null;
     let least = Infinity;
     old.view.nodes.forEach((item, i) => {
       const at = old.layout.nodes[i];
-      const to = item.ops.length ? after.get(item.ops[0]) : undefined;
-      if (!at || !to) return;
+      if (!at || !item.ops.length) return;
       const distance = Math.hypot(at[0] - cx, at[1] - cy);
-      if (distance < least) {
-        least = distance;
-        best = { from: [at[0], at[1]], to: [to.x, to.y] };
-      }
+      if (distance >= least) return;
+      const to = seat(next, item.ops[0]);
+      if (!to) return;
+      least = distance;
+      best = { from: [at[0], at[1]], to: [to.x, to.y] };
     });
     return best;
   }

@@ -3,8 +3,9 @@ import type { Item } from "./tree";
 
 export type Choices = ReadonlyMap<string, boolean>;
 
-/** Visible nodes that a drawing starts with, at most. */
-export const BUDGET = 64;
+/** Visible nodes that a drawing starts with, at most: what a pane shows legibly on two or three
+ * screens, and what Graphviz lays out before the browser begins to optimise it. */
+export const BUDGET = 48;
 
 export function canOpen(item: Item): boolean {
   return item.children.length > 0 || item.inner !== "";

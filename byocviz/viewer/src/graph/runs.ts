@@ -17,19 +17,21 @@ const LONGEST = 512;
  */
 export function findRuns(signs: number[], allowed: (i: number) => boolean): Run[] {
   const n = signs.length;
-  const ok = signs.map((_, i) => allowed(i));
+  // What may not be in a run is like nothing else.
+  const sign = Int32Array.from(signs, (one, i) => (allowed(i) ? one : -1 - i));
   const found: Run[] = [];
   for (let p = 1; p <= Math.min(n >> 1, LONGEST); p++) {
+    const least = p === 1 ? 4 : 6;
     let equal = 0;
     for (let i = 0; i + p <= n; i++) {
-      const same = i + p < n && ok[i] && ok[i + p] && signs[i] === signs[i + p];
-      if (same) {
+      if (i + p < n && sign[i] === sign[i + p]) {
         equal++;
         continue;
       }
-      const start = i - equal;
-      const times = Math.floor((equal + p) / p);
-      if (times >= 2 && times * p >= (p === 1 ? 4 : 6)) found.push({ start, period: p, times, slack: equal + p - times * p });
+      if (equal >= p) {
+        const times = Math.floor((equal + p) / p);
+        if (times * p >= least) found.push({ start: i - equal, period: p, times, slack: equal + p - times * p });
+      }
       equal = 0;
     }
   }

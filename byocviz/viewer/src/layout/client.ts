@@ -1,4 +1,5 @@
 /** Layouts by DOT text, kept, from a warm worker. What is wanted now goes before what may be. */
+import { fromBase64 } from "../data/base64";
 import { plainLayout } from "./fallback";
 import type { Layout } from "./parse";
 
@@ -29,12 +30,15 @@ export class Layouter {
   private start(): void {
     try {
       const source = document.getElementById("byocviz-worker")?.textContent;
-      if (!source) throw new Error("the page holds no layout worker");
+      const graphviz = document.getElementById("byocviz-graphviz")?.textContent;
+      if (!source || !graphviz) throw new Error("the page holds no layout worker");
       const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
       this.worker = new Worker(url);
       URL.revokeObjectURL(url);
       this.worker.onmessage = (event) => this.done(event.data);
       this.worker.onerror = () => this.broken();
+      const packed = fromBase64(graphviz);
+      this.worker.postMessage(packed, [packed.buffer]);
     } catch {
       this.broken();
     }

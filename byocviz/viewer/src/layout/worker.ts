@@ -1,6 +1,5 @@
 /** Lays out DOT texts, one at a time. It is ended and made anew to cancel a layout. */
 import { Graphviz } from "@hpcc-js/wasm-graphviz";
-import packed from "graphviz-wasm";
 import { gunzip } from "../data/base64";
 import { parseLayout } from "./parse";
 
@@ -15,16 +14,22 @@ const WARM = [
     "subgraph cluster_0{graph[label=\" \"]a->b a->c subgraph cluster_1{b->d c->d}}d->e a->e x->c x->e}",
 ];
 
-async function load(): Promise<Graphviz> {
-  const bytes = new Uint8Array(await gunzip(packed).arrayBuffer());
-  (globalThis as { graphvizWasm?: Uint8Array }).graphvizWasm = bytes;
-  return Graphviz.load();
-}
-
-const ready = load();
 let asked = false;
 
-self.onmessage = async (event: MessageEvent<{ id: number; dot: string }>) => {
+/** The WebAssembly comes first, gzip'ed. */
+const ready = new Promise<Graphviz>((resolve, reject) => {
+  const load = async (packed: Uint8Array<ArrayBuffer>): Promise<Graphviz> => {
+    const bytes = new Uint8Array(await gunzip(packed).arrayBuffer());
+    (globalThis as { graphvizWasm?: Uint8Array }).graphvizWasm = bytes;
+    return Graphviz.load();
+  };
+  self.onmessage = (event: MessageEvent<Uint8Array<ArrayBuffer>>) => {
+    self.onmessage = layout;
+    load(event.data).then(resolve, reject);
+  };
+});
+
+async function layout(event: MessageEvent<{ id: number; dot: string }>): Promise<void> {
   asked = true;
   const { id, dot } = event.data;
   try {
@@ -35,7 +40,7 @@ self.onmessage = async (event: MessageEvent<{ id: number; dot: string }>) => {
   } catch (error) {
     self.postMessage({ id, error: error instanceof Error ? error.message : String(error) });
   }
-};
+}
 
 async function warm(): Promise<void> {
   const graphviz = await ready;

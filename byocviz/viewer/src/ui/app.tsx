@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { CHANGES } from "../graph/diff";
-import { GraphArea } from "./graph";
+import { GraphArea, settle } from "./graph";
 import { Inspector } from "./inspector";
 import { IrView } from "./ir";
 import { onKey } from "./keys";
@@ -19,6 +19,10 @@ export function App() {
     return () => document.removeEventListener("keydown", onKey);
   }, []);
   const tab = s.tab.value;
+  useEffect(() => {
+    // With a drawing, what can wait does so until it stands.
+    if (tab !== "graph") void settle();
+  }, [tab]);
   const empty = s.model.value.steps.length === 0;
   return (
     <div class="app">

@@ -6,9 +6,9 @@ import { Cancelled } from "../layout/client";
 import type { Item } from "../graph/tree";
 import { neighbours, wayTo } from "../graph/view";
 import { allKeys, canOpen } from "../graph/fold";
-import { readAll } from "../data/decode";
+import { readings } from "../data/decode";
 import { clip, plural } from "../data/format";
-import { afterFrame } from "../draw/frames";
+import { afterFrame, nextTask } from "../draw/frames";
 import { Icon } from "./icons";
 import { layouter, prepare, toScene, workAhead } from "./scenes";
 import * as s from "./state";
@@ -240,21 +240,31 @@ function shows(what: typeof whole, side: Side, step: number): void {
   if (s.layoutMode.value !== "single" && what.before !== s.left.value) return;
   if (what === whole) {
     document.documentElement.dataset.drawn = String(s.step.value);
-    if (!s.settled.value) setTimeout(settle, 30);
+    if (!s.settled.value) setTimeout(() => void settle(), 30);
   } else {
     performance.mark("byocviz:drawn");
     afterFrame(() => performance.mark("byocviz:painted"));
   }
 }
 
-/** What could wait for the first drawing: the other steps' data, and their layouts. */
-function settle(): void {
-  if (s.settled.value) return;
+let settling = false;
+
+/** What could wait for the first drawing: the other steps' layouts, and their data, bit by bit. */
+export async function settle(): Promise<void> {
+  if (settling) return;
+  settling = true;
   const model = s.model.value;
-  readAll(model.recording);
+  workAhead();
+  for (const read of readings(model.recording)) {
+    await nextTask();
+    read();
+  }
+  for (let i = 1; i < model.steps.length; i++) {
+    await nextTask();
+    model.diff(i - 1, i);
+  }
   s.messages.value = model.messages.slice();
   s.settled.value = true;
-  workAhead();
 }
 
 export function foldAll(side: Side, open: boolean): void {

@@ -147,8 +147,8 @@ function Ticks({ on }: { on: Axis }) {
   return (
     <div class="bar-row axis" aria-hidden="true">
       <span />
-      <div class="lane">{on.ticks.map((t) => (
-        <span key={t} class={`${on.at(t) > 0.95 ? "last" : on.at(t) < 0.04 ? "start" : ""} ${on.log && !/^1e/.test(t.toExponential()) ? "minor" : ""}`} style={{ left: `${on.at(t) * 100}%` }}>{t === 0 ? "0" : seconds(t)}</span>
+      <div class="lane">{on.ticks.map((t, i) => (
+        <span key={t} class={`${on.at(t) > 0.95 ? "last" : on.at(t) < 0.04 ? "start" : ""} ${(on.log ? !/^1e/.test(t.toExponential()) : on.ticks.length > 5 && i % 2 === 1) ? "minor" : ""}`} style={{ left: `${on.at(t) * 100}%` }}>{t === 0 ? "0" : seconds(t)}</span>
       ))}</div>
       <span />
     </div>
