@@ -62,7 +62,7 @@ def build(
     `byocviz.record` raises.
     """
     try:
-        import tvm
+        import tvm  # noqa: F401
         from tvm import relax  # noqa: F401
     except ImportError as error:
         raise missing("TVM with Relax (apache-tvm)", "relax", "to build a module") from error
@@ -91,9 +91,8 @@ def build(
         choice = None
         if codegen != "native":
             choice = runtimes.choose(runtime, recording.backend.name)
-            on_gpu = getattr(choice.runtime, "device", "cpu") == "cuda"
-            if target is None and on_gpu and tvm.runtime.enabled("cuda"):
-                target = "cuda"
+            if target is None:
+                target = choice.runtime.target()
         operators = {s.function: s.op_ids for s in reversed(wanted.subgraphs)}
         plan = Plan(
             backend=recording.backend.name,

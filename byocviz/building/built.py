@@ -159,6 +159,9 @@ class Build:
         result = self.runnable.call(placed)
         if self.first_seconds is None:
             self.first_seconds = time.perf_counter() - start
+            # Some things an engine knows only once it ran.
+            for one in self.info.engines:
+                one.facts = self.engines[one.function].describe()
         return result
 
     def alone(self) -> TvmAlone:

@@ -153,7 +153,7 @@ def _write(build: Build, folder: Path) -> dict[str, SavedFile]:
     (folder / SIGNATURE).write_text(to_json(runnable.function), encoding="utf-8")
     for number, (symbol, lowered) in enumerate(runnable.lowered.items()):
         (folder / "engines" / f"{number}.onnx").write_bytes(lowered.serialized())
-        plan = getattr(runnable.built[symbol].engine, "plan", None)
+        plan = runnable.built[symbol].engine.serialized()
         if plan is not None:
             (folder / "engines" / f"{number}.plan").write_bytes(plan)
     build.recording.save(folder / RECORDING)

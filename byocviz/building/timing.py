@@ -40,11 +40,13 @@ def in_turn(
     clock: Clock = time.perf_counter,
     tell: Callable[[int, int], None] | None = None,
 ) -> list[Timed]:
-    """Run each of ``runs`` ``1 + warmup + repeat`` times; each must wait until its work is done.
+    """Time each of ``runs`` ``1 + warmup + repeat`` times; each must wait until its work is done.
 
-    Every round runs each once. Each round starts with another one, so that none always follows
-    the same neighbour. The very first run and those of the warm-up do not count; the first is
-    kept apart. No garbage is collected meanwhile. ``tell`` gets the rounds done, and all of them.
+    Every round times each once, in another order of neighbours. What was just run holds the
+    processor's caches and its threads may still wait busily, so after the first round each is run
+    once more, untimed, before it is timed. The very first run and those of the warm-up do not
+    count; the first is kept apart. No garbage is collected meanwhile. ``tell`` gets the rounds
+    done, and all of them.
     """
     timed = [Timed() for _ in runs]
     rounds = 1 + warmup + repeat
@@ -57,6 +59,8 @@ def in_turn(
                 tell(number, rounds)
             for offset in range(len(runs)):
                 index = (number + offset) % len(runs)
+                if number:
+                    runs[index]()
                 start = clock()
                 runs[index]()
                 seconds = clock() - start

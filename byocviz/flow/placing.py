@@ -92,4 +92,4 @@ def profiles(step: Step, sheet: Sheet) -> None:
         result = profile(ids, sheet.ops, sheet.read, inside)
         # What a function's subgraphs hold is in them: its own operators all run on TVM.
         result.offloaded_ops, result.offloaded_macs = 0, 0
-        step.functionprofiles[function] = result
+        step.function_profiles[function] = result

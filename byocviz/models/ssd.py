@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from byocviz._assets import asset
-from byocviz.errors import ModelError, missing
+from byocviz.errors import ModelError
+from byocviz.models._photo import photo
 
 if TYPE_CHECKING:
     import numpy as np
@@ -80,35 +81,10 @@ def preprocess(image: str | os.PathLike[str] | Any) -> np.ndarray:
     """
     import numpy as np
 
-    try:
-        from PIL import Image, UnidentifiedImageError
-    except ImportError as error:
-        raise missing("pillow", "relax", "to read and resize a photo") from error
+    opened = photo(image)  # says so where Pillow is missing
+    from PIL import Image
 
-    if isinstance(image, (str, os.PathLike)):
-        try:
-            with Image.open(image) as opened:
-                image = opened.convert("RGB")
-        except (
-            OSError,
-            ValueError,
-            UnidentifiedImageError,
-            Image.DecompressionBombError,
-        ) as error:
-            raise ModelError(
-                f"{os.fspath(image)!r} cannot be read as an image: {error}",
-                "Give the path of a JPEG or PNG file.",
-            ) from error
-    elif not isinstance(image, Image.Image):
-        array = np.asarray(image)
-        if array.dtype != np.uint8 or array.ndim != 3 or array.shape[2] != 3 or not array.size:
-            raise ModelError(
-                f"An image array is uint8 [height, width, 3]; this is {array.dtype} "
-                f"{list(array.shape)}.",
-                "Give RGB values from 0 to 255, the channel last.",
-            )
-        image = Image.fromarray(array)
-    resized = image.convert("RGB").resize((SIZE, SIZE), Image.Resampling.BILINEAR)
+    resized = opened.resize((SIZE, SIZE), Image.Resampling.BILINEAR)
     values = np.asarray(resized, dtype=np.float32) / np.float32(127.5) - np.float32(1)
     return np.ascontiguousarray(values.transpose(2, 0, 1)[None])
 

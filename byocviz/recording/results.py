@@ -131,7 +131,8 @@ class Variant(msgspec.Struct, omit_defaults=True):
 
 
 class Latency(msgspec.Struct, omit_defaults=True):
-    """Variants timed in turn, one run of each after the other, so that drift hits all alike."""
+    """Variants timed in turn, one run of each after the other, so that drift hits all alike; each
+    follows an untimed run of its own, so that none finds another's data in the caches."""
 
     variants: list[Variant] = []
     repeat: int = 0

@@ -63,6 +63,23 @@ def test_other_shapes_types_and_numbers_exceed_and_say_so() -> None:
     assert (count.exceeds, count.note) == (True, "1 results against 2")
 
 
+def test_rows_that_only_pad_are_said_and_not_compared() -> None:
+    rows = np.int64([[0, 1, 5], [0, 2, 7]])
+    padded = np.concatenate([rows, np.full((3, 3), -1, np.int64)])
+    found = compare("x", "output", [padded], [rows], 0, 0)
+    assert not found.exceeds
+    assert (found.max_abs, found.note) == (
+        0.0,
+        "3 rows of -1 beyond the 2 of TVM alone: the module states 5",
+    )
+    padded[1, 2] = 8
+    assert compare("x", "output", [padded], [rows], 0, 0).exceeds
+    padded[4, 2] = 0
+    other = compare("x", "output", [padded], [rows], 0, 0)
+    assert other.exceeds
+    assert other.max_abs is None
+
+
 def test_the_first_subgraph_that_exceeds_is_named() -> None:
     zero, one = np.zeros(3, np.float32), np.ones(3, np.float32)
     found = check(

@@ -51,8 +51,13 @@ def test_every_round_runs_each_once_and_only_what_counts_is_kept(
     timed = in_turn(runs, repeat, warmup, clock=clock, tell=lambda *now: rounds.append(now))
     total = 1 + warmup + repeat
     assert rounds == [(number, total) for number in range(total)]
-    for number in range(total):
-        turn = order[number * things : (number + 1) * things]
+    turns = [order[:things]]
+    for number in range(total - 1):
+        start = things + 2 * things * number
+        turns.append(order[start : start + 2 * things : 2])
+        # Each follows a run of its own.
+        assert order[start + 1 : start + 2 * things : 2] == turns[-1]
+    for number, turn in enumerate(turns):
         assert sorted(turn) == list(range(things))
         assert turn[0] == number % things
     for index, one in enumerate(timed):

@@ -41,8 +41,10 @@ def pixels(value: float) -> str:
     if not math.isfinite(value):
         return figures.UNKNOWN
     if value < 9.95:
-        return f"{max(value, 0.01):.2g} px"
-    return f"{value:,.0f} px" if value < 1e9 else f"{value:.1e} px"
+        said = f"{max(value, 0.01):.2g}"
+    else:
+        said = f"{value:,.0f}" if value < 1e9 else f"{value:.1e}"
+    return f"{said}\N{NO-BREAK SPACE}px"
 
 
 def sentence(photo: Photo, one: Detected) -> str:

@@ -43,7 +43,7 @@ async function start(): Promise<void> {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => s.theme.value === "" && s.setTheme(""));
   document.title = decoded.recording.title.slice(0, 200);
   s.step.value = first(text(options.step));
-  if (location.hash.length > 1) readLink(location.hash);
+  readLink(location.hash);
   await begin();
   root.replaceChildren();
   render(<App />, root);

@@ -59,6 +59,26 @@ export class Model {
     return hasGraph(this.fn(step, this.recording.entry)) ? this.recording.entry : this.drawable(step)[0]?.name ?? "";
   }
 
+  /**
+   * The function to begin with: the entry, unless all that the step changed, or every operator, is
+   * in others; then the one with most of it. Subgraphs are seen in their caller.
+   */
+  opening(step: number, from: number | null): string {
+    const entry = this.entry(step);
+    const changes = from === null ? null : this.diff(from, step).changes;
+    const changed = new Map<string, number>();
+    const held = new Map<string, number>();
+    const own = new Set(this.drawable(step).filter((f) => f.kind !== "subgraph").map((f) => f.name));
+    for (const [id, place] of this.steps[step]?.places ?? []) {
+      if (!own.has(place.graph) || this.op(id).kind !== "operator") continue;
+      held.set(place.graph, (held.get(place.graph) ?? 0) + 1);
+      if (changes?.has(id)) changed.set(place.graph, (changed.get(place.graph) ?? 0) + 1);
+    }
+    const counts = changed.size ? changed : held;
+    if (counts.has(entry)) return entry;
+    return [...counts].reduce((best, one) => (one[1] > best[1] ? one : best), [entry, 0])[0];
+  }
+
   source(step: number, plumbing: boolean): ViewSource {
     const options: TreeOptions = {
       plumbing,

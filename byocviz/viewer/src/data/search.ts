@@ -1,5 +1,6 @@
 /** Search with plain words and filters: `op:conv2d on:tvm region:S1 reason:no-rule dtype: changed:`. */
 import type { Model } from "./model";
+import type { Place } from "../schema";
 import { CHANGES, type StepDiff } from "../graph/diff";
 import { shortOp } from "./format";
 
@@ -18,14 +19,21 @@ export function parseQuery(text: string): Query {
   return query;
 }
 
-/** Ids of the operators at a step that fit every word and filter, in order. */
-export function search(model: Model, step: number, text: string, diff: StepDiff): number[] {
+/**
+ * Ids of the operators at a step that fit every word and filter, in order. Those that are gone since
+ * `from` count too where it is asked what changed.
+ */
+export function search(model: Model, step: number, text: string, diff: StepDiff, from: number | null = null): number[] {
   const query = parseQuery(text);
   if (!query.words.length && !query.filters.length) return [];
   const here = model.steps[step];
   if (!here) return [];
   const found: number[] = [];
-  for (const [id, place] of here.places) {
+  const standing: Iterable<[number, Place]>[] = [here.places];
+  if (from !== null && query.filters.some((f) => f.key === "changed" && !f.not)) {
+    standing.push([...model.steps[from].places].filter(([id]) => diff.changes.get(id) === "gone"));
+  }
+  for (const [id, place] of standing.flatMap((one) => [...one])) {
     const op = model.op(id);
     const reason = here.reasons.get(id);
     const fits = (key: string, value: string): boolean => {

@@ -93,6 +93,11 @@ export function reveal(id: number): void {
 /** Opens whatever hides an operator, then shows it. */
 export function uncover(id: number): void {
   const keys: string[] = [];
+  const before = s.left.value;
+  // What is gone stands on the left alone.
+  if (before !== null && !s.model.value.place(s.step.value, id) && s.model.value.place(before, id) && s.mode.value === "single") {
+    s.mode.value = "split";
+  }
   for (const side of ["after", "before"] as const) {
     const root = panes[side]?.scene?.view.root;
     const step = side === "after" ? s.step.value : s.left.value;

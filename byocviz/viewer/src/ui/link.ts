@@ -16,9 +16,9 @@ export function readLink(hash: string): void {
     const mode = wanted.get("view");
     if (mode === "single" || mode === "stacked" || mode === "split") s.mode.value = mode;
     s.query.value = wanted.get("q") ?? "";
-    const fn = Number(wanted.get("fn") ?? "");
-    const list = model.drawable(s.step.value);
-    if (fn > 0 && list[fn]) s.functions.value = { before: list[fn].name, after: list[fn].name };
+    const fn = model.drawable(s.step.value)[Number(wanted.get("fn") ?? NaN)]?.name ?? model.opening(s.step.value, s.left.value);
+    const shown = fn === model.entry(s.step.value) ? null : fn;
+    s.functions.value = { before: shown, after: shown };
     const m = /^([os])(\d+)$/.exec(wanted.get("node") ?? "");
     if (m?.[1] === "o" && model.recording.ops.has(Number(m[2]))) s.chooseOp(Number(m[2]));
     if (m?.[1] === "s" && model.steps[s.step.value]?.subgraphs[Number(m[2]) - 1]) {
@@ -38,8 +38,9 @@ export function linkOf(): string {
   if (s.tab.value !== "graph") now.set("tab", s.tab.value);
   if (s.mode.value !== "split") now.set("view", s.mode.value);
   if (s.query.value) now.set("q", s.query.value);
-  const fn = model.drawable(s.step.value).findIndex((one) => one.name === s.functions.value.after);
-  if (fn > 0) now.set("fn", String(fn));
+  const shown = s.functions.value.after ?? model.entry(s.step.value);
+  const fn = model.drawable(s.step.value).findIndex((one) => one.name === shown);
+  if (fn >= 0 && shown !== model.opening(s.step.value, s.left.value)) now.set("fn", String(fn));
   return `#${now}`;
 }
 

@@ -87,7 +87,6 @@ export function StepLine() {
         {counts.map(([change, n]) => (
           <button key={change} class={`change c-${change}`} title={`${CHANGES[change].help}: find them`}
             onClick={() => {
-              if (change === "gone" && s.left.value !== null) return s.tell("Gone operators are marked on the left");
               s.query.value = s.query.value === `changed:${change}` ? "" : `changed:${change}`;
               s.hit.value = -1;
             }}>

@@ -59,7 +59,7 @@ export const diff = computed(() => {
   return from === null ? model.value.diff(step.value, step.value) : model.value.diff(from, step.value);
 });
 
-export const hits = computed<number[]>(() => search(model.value, step.value, query.value, diff.value));
+export const hits = computed<number[]>(() => search(model.value, step.value, query.value, diff.value, left.value));
 
 export function go(to: number): void {
   const last = model.value.steps.length - 1;

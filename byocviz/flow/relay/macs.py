@@ -1,0 +1,131 @@
+"""Multiply-accumulates of a Relay call.
+
+The count is that of `byocviz.flow.relax.macs`: of the direct algorithm, padding included, biases
+not; only convolutions, matrix products and contractions have any. A shape that is not wholly
+static, or an operator that hides its products, gives None, never a guess.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+from byocviz.flow.relay.types import dims
+
+__all__ = ["macs"]
+
+
+def _arg(call: Any, index: int) -> list[int] | None:
+    return dims(call.args[index].checked_type)
+
+
+def _kernel(call: Any, reduced: str, over: list[int] | None) -> int | None:
+    """Elements of ``over`` times the kernel's extent along every axis but ``reduced``."""
+    kernel = _arg(call, 1)
+    if over is None or kernel is None:
+        return None
+    layout = re.sub(r"[^A-Za-z]", "", str(call.attrs.kernel_layout))
+    if len(layout) != len(kernel):
+        return None
+    per = [size for axis, size in zip(layout, kernel, strict=True) if axis.upper() != reduced]
+    return math.prod(over) * math.prod(per)
+
+
+def _conv(call: Any) -> int | None:
+    """Convolution: ``prod(output) * (Cin / groups) * prod(kernel)``; arXiv 1603.07285."""
+    return _kernel(call, "O", dims(call.checked_type))
+
+
+def _conv_transpose(call: Any) -> int | None:
+    """Transposed convolution: ``prod(input) * (Cout / groups) * prod(kernel)``; as above,
+    chapter 4. Relay writes the kernel of it with I for the input's channels."""
+    layout = str(call.attrs.kernel_layout)
+    kernel, data = _arg(call, 1), _arg(call, 0)
+    if kernel is None or data is None or len(layout) != len(kernel):
+        return None
+    # Relay's default "IOHW" names the axes by what they are; "OIHW" stands for the same order in
+    # the layout that its own shape function reads: axis 0 is the input's channels.
+    first = 0 if not layout.upper().endswith("IO") and not layout.upper().endswith("OI") else -2
+    per = kernel[:first] + kernel[first + 1 :] if first else kernel[1:]
+    return math.prod(data) * math.prod(per)
+
+
+def _dense(call: Any) -> int | None:
+    """``nn.dense``: ``prod(output) * K``; the weight is [units, K]."""
+    out, weight = dims(call.checked_type), _arg(call, 1)
+    if out is None or not weight:
+        return None
+    return math.prod(out) * weight[-1]
+
+
+def _matmul(call: Any) -> int | None:
+    """``nn.matmul`` and ``nn.batch_matmul``: ``prod(output) * K``; K is the axis of the first
+    operand that is no row of the output, the last but for ``transpose_a``."""
+    out, left = dims(call.checked_type), _arg(call, 0)
+    if out is None or left is None or len(left) < 2:
+        return None
+    transposed = getattr(call.attrs, "transpose_a", False)
+    return math.prod(out) * left[-2 if transposed else -1]
+
+
+def _deformable(call: Any) -> int | None:
+    """``nn.deformable_conv2d``: a convolution whose samples are interpolated first."""
+    out, kernel = dims(call.checked_type), _arg(call, 2)
+    if out is None or kernel is None or str(call.attrs.kernel_layout) != "OIHW":
+        return None
+    return math.prod(out) * math.prod(kernel[1:])
+
+
+def _unknown(call: Any) -> None:
+    """What is computed is hidden, or there is more than one way to count it."""
+
+
+_COUNTED: dict[str, Callable[[Any], int | None]] = {
+    **dict.fromkeys(
+        (
+            "nn.conv1d",
+            "nn.conv2d",
+            "nn.conv3d",
+            "nn.contrib_conv2d_NCHWc",
+            "nn.contrib_depthwise_conv2d_NCHWc",
+            "qnn.conv2d",
+        ),
+        _conv,
+    ),
+    **dict.fromkeys(
+        ("nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose"), _conv_transpose
+    ),
+    "nn.dense": _dense,
+    "qnn.dense": _dense,
+    "nn.matmul": _matmul,
+    "nn.batch_matmul": _matmul,
+    "qnn.batch_matmul": _matmul,
+    "nn.deformable_conv2d": _deformable,
+    **dict.fromkeys(
+        (
+            "einsum",
+            "nn.bitserial_conv2d",
+            "nn.bitserial_dense",
+            "nn.contrib_dense_pack",
+            "nn.correlation",
+            "nn.sparse_conv2d",
+            "nn.sparse_dense",
+            "nn.internal.sparse_dense_padded",
+            "qnn.conv2d_transpose",
+        ),
+        _unknown,
+    ),
+}
+
+
+def macs(call: Any) -> int | None:
+    """Multiply-accumulates of a call of an operator; None where they cannot be known."""
+    name = str(call.op.name)
+    count = _COUNTED.get(name)
+    if count is not None:
+        return count(call)
+    if "winograd" in name or "_without_weight_transform" in name or name.startswith("call_"):
+        return None
+    return 0

@@ -1,0 +1,130 @@
+"""What is written down of one Relay call: name, attributes, types, work, parameters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm import relay
+from tvm.ir import Op
+
+from byocviz.flow.identity import Ids
+from byocviz.flow.reading import Reading
+from byocviz.flow.relay.compat import key_of, plain
+from byocviz.flow.relay.macs import macs
+from byocviz.flow.relay.types import elements, tensor_bytes, type_text
+from byocviz.recording.schema import Operator
+
+_MAX_TEXT = 200
+
+
+def call_name(call: Any) -> str:
+    """TVM's name of the operator, or the callee's name where a function is called."""
+    op = call.op
+    return plain(op.name if isinstance(op, Op) else getattr(op, "name_hint", "function"))
+
+
+def clipped(value: Any) -> str:
+    text = plain(value)
+    return text if len(text) <= _MAX_TEXT else text[: _MAX_TEXT - 1] + "…"
+
+
+def attributes(call: Any) -> dict[str, str]:
+    """The call's attributes as text; those that are not set are left out."""
+    attrs = call.attrs
+    if attrs is None or not hasattr(attrs, "keys"):
+        return {}
+    found = {}
+    for name in attrs.keys():  # noqa: SIM118
+        value = attrs[name] if not hasattr(attrs, name) else getattr(attrs, name)
+        if value is not None and plain(value) != "":
+            found[plain(name)] = clipped(value)
+    return found
+
+
+class Operators:
+    """Writes down operators once each, by id."""
+
+    def __init__(self, weights: set[int], sources: dict[int, str]) -> None:
+        self.weights = weights
+        """Keys of the entry's parameters that are weights still to be bound."""
+        self.sources = sources
+        self.read: dict[int, list[tuple[Any, int, int]]] = {}
+        """The constants and weights that each operator reads: (tensor, elements, bytes)."""
+        self._held: list[Any] = []
+        """Constants whose keys are in ``read``: held, that no other gets one's address."""
+        self._types: dict[int, str] = {}
+
+    def describe(self, identity: int, reading: Reading, node: int) -> Operator:
+        call = reading.calls[node]
+        arguments = self._tensors(reading, node)
+        read = self._parameters(arguments)
+        if read:
+            self.read[identity] = read
+        operator = isinstance(call.op, Op)
+        return Operator(
+            identity,
+            call_name(call),
+            function=reading.name,
+            kind="operator" if operator else "call",
+            var=reading.variables[node],
+            source=self.sources.get(identity, ""),
+            attrs=attributes(call) if operator else {},
+            arg_types=[self._text(leaf) for leaf in arguments],
+            out_types=self._results(call.checked_type),
+            macs=macs(call) if operator else 0,
+            param_count=sum(n for _, n, _ in read),
+            param_bytes=sum(size for _, _, size in read),
+        )
+
+    def refresh(self, ops: dict[int, Operator], readings: list[Reading], ids: Ids) -> None:
+        """Write types, attributes and parameters anew, where a rewrite changed them."""
+        self._types.clear()
+        for reading in readings:
+            for node in reading.calls:
+                old = ops[ids[reading.name, node]]
+                self.read.pop(old.id, None)
+                new = self.describe(old.id, reading, node)
+                old.arg_types, old.out_types = new.arg_types, new.out_types
+                old.param_count, old.param_bytes = new.param_count, new.param_bytes
+                if new.kind == "operator":
+                    old.attrs, old.macs = new.attrs, new.macs
+
+    def _tensors(self, reading: Reading, node: int) -> list[Any]:
+        return [leaf for value in reading.values[node] for leaf in value.leaves()]
+
+    def _text(self, leaf: Any) -> str:
+        ty = getattr(leaf, "ty", None)
+        if ty is None:
+            return "?"
+        text = self._type(ty)
+        if isinstance(leaf.expr, relay.Constant):
+            return f"{text} const"
+        if isinstance(leaf.expr, relay.Var) and key_of(leaf.expr) in self.weights:
+            return f"{text} parameter"
+        return text
+
+    def _type(self, ty: Any) -> str:
+        key = key_of(ty)
+        text = self._types.get(key)
+        if text is None:
+            text = self._types[key] = type_text(ty)
+            self._held.append(ty)
+        return text
+
+    def _results(self, ty: Any) -> list[str]:
+        if isinstance(ty, relay.TupleType):
+            return [text for field in ty.fields for text in self._results(field)]
+        return [self._type(ty)]
+
+    def _parameters(self, arguments: list[Any]) -> list[tuple[Any, int, int]]:
+        found = []
+        for leaf in arguments:
+            expr = leaf.expr
+            constant = isinstance(expr, relay.Constant)
+            if not constant and not (isinstance(expr, relay.Var) and key_of(expr) in self.weights):
+                continue
+            count = elements(leaf.ty)
+            if count is not None:
+                self._held.append(expr)
+                found.append((key_of(expr), count, tensor_bytes(leaf.ty) or 0))
+        return found

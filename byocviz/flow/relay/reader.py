@@ -1,0 +1,549 @@
+"""Reads a Relay module into graphs: plain nodes and edges, and who feeds whom.
+
+Composite and external functions are read at each place where they are called, inside a box; so are
+the regions between ``compiler_begin`` and ``compiler_end``, which are borders and no operators.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import tvm
+from tvm import relay
+from tvm.ir import GlobalVar, Op
+
+from byocviz.errors import ModuleError
+from byocviz.flow.reading import Origin, Reading, Site, Value
+from byocviz.flow.relay.compat import (
+    BEGIN,
+    END,
+    attribute,
+    composite_of,
+    functions_of,
+    key_of,
+    plain,
+    tag_of,
+)
+from byocviz.flow.relay.regions import Regions
+from byocviz.flow.relay.scopes import Body, Item
+from byocviz.flow.relay.types import type_text
+from byocviz.recording.schema import Edge, Node
+
+MOST_INLINED = 200_000
+"""More calls of composite and external functions than this are refused: a module in which each
+function calls the one before twice would unfold without end."""
+
+
+class Typed(Value):
+    """A value with its Relay type, as far as it is needed: of a leaf."""
+
+    __slots__ = ("name", "ty")
+
+    def __init__(
+        self,
+        node: int,
+        origin: Origin,
+        out: int = 0,
+        fields: list[Value] | None = None,
+        expr: Any = None,
+        ty: Any = None,
+        name: str = "",
+    ) -> None:
+        super().__init__(node, origin, out, fields, expr)
+        self.ty = ty
+        self.name = name
+        """Of the parameter that it is, if it is one."""
+
+
+def read_module(
+    module: tvm.IRModule,
+    entry: str,
+    *,
+    outlined: bool = False,
+    uncalled: frozenset[str] | None = None,
+) -> list[Reading]:
+    """Read every Relay function that is not drawn inside another, the entry first.
+
+    ``outlined`` draws external functions by themselves and their calls as single nodes.
+    ``uncalled`` names the composite and external functions that are read even if nothing calls
+    them: those that were given. None reads them all.
+    """
+    functions = functions_of(module)
+    boxed = {
+        name
+        for name, function in functions.items()
+        if attribute(function, "Composite") or attribute(function, "Compiler")
+    }
+    reader = _Reader(functions, boxed, outlined)
+    own = sorted((n for n in functions if n not in boxed), key=lambda n: (n != entry, n))
+    readings = [reader.read(name) for name in own]
+    if outlined:
+        called = {site.function for reading in readings for site in reading.sites}
+        readings += [reader.read(name) for name in sorted(called)]
+    left = boxed - reader.drawn
+    readings += [reader.read(n) for n in sorted(left) if uncalled is None or n in uncalled]
+    return readings
+
+
+class _Reader:
+    def __init__(self, functions: dict[str, Any], boxed: set[str], outlined: bool) -> None:
+        self.functions = functions
+        self.boxed = boxed
+        self.outlined = outlined
+        self.drawn: set[str] = set()
+        self.inlined = 0
+
+    def read(self, name: str) -> Reading:
+        self.r = Reading(name)
+        self.nodes = self.r.graph.nodes
+        self.edges = self.r.graph.edges
+        self.home = name
+        self.rule = ""
+        self.site = -1
+        function = self.functions[name]
+        # What an external function calls is part of it, an external function too.
+        self.within = bool(attribute(function, "Compiler"))
+        self.block_count = 0
+        self.region_count = 0
+        self.block = 0
+        self.env: dict[int, Value] = {}
+        self.drawn.add(name)
+        for param in function.params:
+            self.param(param, -1)
+        result = _Frame(self, function.body, -1).run()
+        self.feed(result, self.node("output", "result", -1))
+        self.r.results += [leaf.origin for leaf in result.leaves()]
+        return self.r
+
+    def node(self, kind: str, label: str, parent: int, type_: str = "", callee: str = "") -> int:
+        self.nodes.append(Node(kind, plain(label), [], parent, type_, plain(callee)))
+        return len(self.nodes) - 1
+
+    def param(self, param: Any, parent: int) -> None:
+        ty = param.checked_type
+        name = plain(param.name_hint)
+        node = self.node("param", name, parent, type_text(ty))
+        self.env[key_of(param)] = spread(node, None, ty, param, name)
+
+    def feed(self, value: Value, node: int, slot: int = 0) -> int:
+        """Draw the edges of one argument; returns the next free slot."""
+        for leaf in value.leaves():
+            if leaf.node >= 0:
+                self.edges.append(Edge(leaf.node, node, slot, leaf.out))
+                slot += 1
+        return slot
+
+
+def spread(
+    node: int, origin: Origin, ty: Any, expr: Any = None, name: str = "", out: int = 0
+) -> Value:
+    """The value of a node; of a tuple type, its fields one by one.
+
+    So a tuple that is passed whole has the same leaves as one that a pass takes apart.
+    """
+    if isinstance(ty, relay.TupleType):
+        fields: list[Value] = []
+        flat = 0
+        for index, field in enumerate(ty.fields):
+            part = spread(node, origin, field, expr, f"{name}.{index}" if name else "", out + flat)
+            flat += sum(1 for _ in part.leaves())
+            fields.append(part)
+        return Typed(node, origin, out, fields, expr, ty, name)
+    return Typed(node, origin, out, None, expr, ty, name)
+
+
+class _Frame:
+    """One body, as it is read in one place: of a function, or inlined at a call."""
+
+    def __init__(self, reader: _Reader, root: Any, parent: int) -> None:
+        self.reader = reader
+        self.r = reader.r
+        self.parent = parent
+        self.body = Body(root)
+        self.values: dict[int, Value] = {}
+        self.constants: dict[tuple[int, int], int] = {}
+        self.inner: dict[int, dict[int, int]] = {}
+        for scope in self.body.scopes[1:]:
+            self.inner.setdefault(scope.owner, {})[scope.slot] = scope.index
+        self.boxes: dict[int, int] = {0: parent}
+        self.owners: dict[int, int] = {}
+        self.blocks: dict[int, int] = {}
+        self.regions = Regions(self.body) if reader.site < 0 and not reader.within else None
+        self.sites: dict[int, int] = {}
+        self.borders: dict[int, set[int]] = {}
+
+    def run(self) -> Value:
+        for item in self.body.items.values():
+            self.values[item.key] = self._item(item)
+        return self._of(self.body.root, 0)
+
+    # -- scopes and boxes
+
+    def _box(self, scope: int) -> int:
+        """The box of a scope; it, and what opens it, is drawn when something in it is."""
+        box = self.boxes.get(scope)
+        if box is None:
+            about = self.body.scopes[scope]
+            owner = self.body.items[about.owner]
+            outer = self._box(about.parent)
+            if owner.kind is relay.Function:
+                box = self.boxes[scope] = self._function_box(owner, outer)
+            else:
+                node = self._branching(owner)
+                label = self._branch_label(owner, about.slot)
+                box = self.boxes[scope] = self.reader.node("branch", label, outer)
+                self.reader.nodes[box].owner = node
+                if owner.kind is relay.Match:
+                    self._pattern(owner.expr.clauses[about.slot - 1].lhs, box)
+        return box
+
+    def _branch_label(self, owner: Item, slot: int) -> str:
+        if owner.kind is relay.If:
+            return "then" if slot == 1 else "else"
+        return _pattern_text(owner.expr.clauses[slot - 1].lhs)
+
+    def _branching(self, item: Item) -> int:
+        """The node of an If or Match, drawn once."""
+        node = self.owners.get(item.key)
+        if node is None:
+            outer = self._box(item.scope)
+            label = "if" if item.kind is relay.If else "match"
+            node = self.owners[item.key] = self.reader.node("if", label, outer)
+            self.r.ifs.append(node)
+        return node
+
+    def _function_box(self, item: Item, outer: int) -> int:
+        node = self.owners.get(item.key)
+        if node is None:
+            names = [
+                var for var, bound in self.body.lets.items() if bound == item.key
+            ]  # a recursive function is bound to the variable by which it calls itself
+            label = self.names.get(names[0], "function") if names else "function"
+            node = self.owners[item.key] = self.reader.node("function", label, outer)
+            for param in item.expr.params:
+                self.reader.param(param, node)
+        return node
+
+    @property
+    def names(self) -> dict[int, str]:
+        """Names of the let-bound variables."""
+        if not hasattr(self, "_names"):
+            self._names = {
+                key_of(item.expr.var): plain(item.expr.var.name_hint)
+                for item in self.body.items.values()
+                if item.kind is relay.Let
+            }
+        return self._names
+
+    def _pattern(self, pattern: Any, box: int) -> None:
+        """Draw the variables that a clause binds."""
+        for var in _bound(pattern):
+            self.reader.param(var, box)
+
+    # -- values
+
+    def _of(self, child: Any, scope: int) -> Value:
+        """The value of a child: an expression that was read before, or a leaf."""
+        if isinstance(child, int):
+            found = self.values.get(child)
+            if found is None:  # a recursive function, called from within
+                item = self.body.items[child]
+                return Typed(self._function_box(item, self._box(item.scope)), None)
+            return found
+        if isinstance(child, relay.Var):
+            return self._variable(child, scope)
+        if isinstance(child, relay.Constant):
+            return self._constant(child, scope)
+        name = plain(getattr(child, "name_hint", "function"))
+        return Typed(self.reader.node("other", name, self._box(scope), callee=name), None)
+
+    def _variable(self, var: Any, scope: int) -> Value:
+        key = key_of(var)
+        if key in self.body.lets:
+            return self._of(self.body.lets[key], scope)
+        found = self.reader.env.get(key)
+        if found is None:
+            node = self.reader.node("other", plain(var.name_hint), self._box(scope))
+            found = self.reader.env[key] = Typed(node, None, expr=var, ty=var.checked_type)
+        return found
+
+    def _constant(self, expr: Any, scope: int) -> Value:
+        parent = self.parent_of(scope)
+        key = (parent, key_of(expr))
+        ty = expr.checked_type
+        node = self.constants.get(key)
+        if node is None:
+            label = "const"
+            type_ = type_text(ty)
+            if type_.endswith("[]"):
+                with contextlib.suppress(ValueError, TypeError):
+                    label = str(expr.data.numpy().item())
+            node = self.constants[key] = self.reader.node("const", label, parent, type_)
+        return Typed(node, None, expr=expr, ty=ty)
+
+    def parent_of(self, scope: int) -> int:
+        return self._box(scope)
+
+    # -- expressions
+
+    def _item(self, item: Item) -> Value:
+        kind = item.kind
+        if kind is relay.Call:
+            return self._call(item)
+        values = [self._of(child, item.scope) for child in item.children]
+        if kind is relay.Tuple:
+            return self._tuple(item, values)
+        if kind is relay.TupleGetItem:
+            return self._element(item, values[0])
+        if kind is relay.If or kind is relay.Match:
+            return self._branches(item, values)
+        if kind is relay.Let:
+            return values[1]
+        if kind is relay.Function:
+            return self._local(item, values[0])
+        node = self.reader.node("other", kind.__name__, self._place(item))
+        slot = 0
+        for value in values:
+            slot = self.reader.feed(value, node, slot)
+        return spread(node, None, item.expr.checked_type, item.expr)
+
+    def _place(self, item: Item) -> int:
+        """The box that an item's node lies in: its region's, or its scope's."""
+        root = self.regions.of(item.key) if self.regions else None
+        if root is None:
+            return self._box(item.scope)
+        return self.r.sites[self._site(root, item)].node
+
+    def _site(self, root: int, item: Item) -> int:
+        index = self.sites.get(root)
+        if index is None:
+            assert self.regions is not None
+            reader = self.reader
+            name = f"region {reader.region_count}"
+            reader.region_count += 1
+            box = reader.node("region", name, self._box(item.scope))
+            site = Site(name, self.regions.backend[root], reader.home, box, None)
+            index = self.sites[root] = len(self.r.sites)
+            self.r.sites.append(site)
+            self.borders[root] = set()
+        return index
+
+    def _tuple(self, item: Item, values: list[Value]) -> Value:
+        ty = item.expr.checked_type
+        node = self.reader.node("tuple", "", self._place(item))
+        slot = 0
+        for value in values:
+            slot = self.reader.feed(value, node, slot)
+        return Typed(node, None, 0, _through(node, values), item.expr, ty)
+
+    def _element(self, item: Item, whole: Value) -> Value:
+        index = int(item.expr.index)
+        field = whole.fields[index] if whole.fields is not None else None
+        if field is not None and whole.node < 0:
+            return field  # the result of a function drawn in place
+        node = self.reader.node("get", f".{index}", self._place(item))
+        if field is None:
+            self.reader.feed(whole, node)
+            return spread(node, whole.origin, item.expr.checked_type, item.expr)
+        self.reader.feed(field, node)
+        (value,) = _through(node, [field])
+        return value
+
+    def _branches(self, item: Item, values: list[Value]) -> Value:
+        node = self._branching(item)
+        inputs = []
+        for slot, value in enumerate(values):
+            for leaf in value.leaves():
+                if leaf.node >= 0:
+                    self.reader.edges.append(Edge(leaf.node, node, slot, leaf.out))
+                inputs.append(leaf.origin)
+        self.r.inputs[node] = inputs
+        return spread(node, node, item.expr.checked_type, item.expr)
+
+    def _local(self, item: Item, result: Value) -> Value:
+        box = self._function_box(item, self._box(item.scope))
+        self.reader.feed(result, self.reader.node("output", "result", box))
+        self.r.results += [leaf.origin for leaf in result.leaves()]
+        return Typed(box, None, expr=item.expr, ty=item.expr.checked_type)
+
+    # -- calls
+
+    def _call(self, item: Item) -> Value:
+        op = item.op
+        count = len(item.children)
+        if isinstance(op, Op):
+            name = op.name
+            if name in (BEGIN, END):
+                return self._border(item, name)
+            return self._operator(item, "op", "", count)
+        if isinstance(op, GlobalVar):
+            name = plain(op.name_hint)
+            if name in self.reader.boxed:
+                function = self.reader.functions[name]
+                external = bool(attribute(function, "Compiler"))
+                if not (self.reader.outlined and external and not self.reader.within):
+                    return self._inline(item, function, name)
+                value = self._operator(item, "call", name, count)
+                site = Site(
+                    name,
+                    plain(attribute(function, "Compiler")),
+                    self.reader.home,
+                    value.node,
+                    item.expr,
+                )
+                self.r.sites.append(site)
+                return value
+            return self._operator(item, "call", name, count)
+        if composite_of(op):
+            return self._inline(item, op, self.reader.home)
+        name = plain(getattr(op, "name_hint", "function"))
+        if isinstance(op, relay.Var):
+            value = self._operator(item, "call", name, count)
+            closure = self._variable(op, item.scope)
+            self.reader.feed(closure, value.node, count)
+            return value
+        return self._operator(item, "call", name, count)
+
+    def _border(self, item: Item, name: str) -> Value:
+        """compiler_begin and compiler_end let the value through, and tell what a region takes."""
+        (value,) = (self._of(child, item.scope) for child in item.children)
+        if self.regions is None:
+            return value
+        if name == END:
+            root = self.regions.of(item.children[0]) if isinstance(item.children[0], int) else None
+            if root is not None and root in self.sites:
+                site = self.r.sites[self.sites[root]]
+                before = site.result.fields if site.result is not None else None
+                site.result = Value(-1, None, 0, [*(before or []), value])
+        return value
+
+    def _enter(self, item: Item) -> None:
+        """Note what enters the region by an item's arguments."""
+        if self.regions is None:
+            return
+        root = self.regions.of(item.key)
+        if root is None:
+            return
+        index = self._site(root, item)
+        for child in item.children:
+            if isinstance(child, int) and self.regions.begins(child):
+                if child not in self.borders[root]:
+                    self.borders[root].add(child)
+                    self.r.sites[index].arguments.append(self.values[child])
+
+    def _operator(self, item: Item, kind: str, callee: str, count: int) -> Value:
+        r, reader = self.r, self.reader
+        call = item.expr
+        values = [self._of(child, item.scope) for child in item.children]
+        self._enter(item)
+        node = reader.node(kind, "", self._place(item), "", callee)
+        inputs: list[Origin] = []
+        slot = 0
+        for value in values:
+            slot = reader.feed(value, node, slot)
+            inputs += [leaf.origin for leaf in value.leaves()]
+        r.calls[node] = call
+        r.tags[node] = tag_of(call)
+        r.variables[node] = ""
+        r.inputs[node] = inputs
+        r.values[node] = values
+        r.homes[node] = reader.home
+        r.blocks[node] = self._block(item.scope)
+        if reader.rule:
+            r.composites[node] = reader.rule
+        site = reader.site
+        if site < 0 and self.regions is not None:
+            root = self.regions.of(item.key)
+            site = -1 if root is None else self._site(root, item)
+        if site >= 0:
+            r.site_of[node] = site
+            r.sites[site].nodes.append(node)
+        return spread(node, node, call.checked_type, call)
+
+    def _block(self, scope: int) -> int:
+        """A number for the scope, unique in the function of the module."""
+        number = self.blocks.get(scope)
+        if number is None:
+            if scope == 0 and self.parent >= 0:
+                number = self.reader.block
+            else:
+                self.reader.block_count += 1
+                number = self.reader.block_count
+            self.blocks[scope] = number
+        return number
+
+    def _inline(self, item: Item, function: Any, name: str) -> Value:
+        """Read a composite or external function at one of its calls, inside a box."""
+        reader = self.reader
+        arguments = [self._of(child, item.scope) for child in item.children]
+        codegen, composite = attribute(function, "Compiler"), attribute(function, "Composite")
+        self._enter(item)
+        parent = self._place(item)
+        outer = reader.home, reader.rule, reader.site, reader.block
+        reader.block = self._block(item.scope)
+        reader.drawn.add(name)
+        reader.home = name
+        reader.inlined += 1
+        if reader.inlined > MOST_INLINED:
+            raise ModuleError(
+                f"The module calls composite and external functions {MOST_INLINED} times and more, "
+                "counted as they unfold: each calls the one before several times, or itself.",
+                "Inline such functions, or take their attributes Composite and Compiler away, "
+                "before recording.",
+            )
+        if self.regions is not None and (root := self.regions.of(item.key)) is not None:
+            reader.site = self._site(root, item)
+        made = -1
+        if codegen and reader.site < 0 and not reader.within:
+            parent = reader.node("region", name, parent, "", name)
+            site = Site(name, plain(codegen), outer[0], parent, item.expr)
+            site.arguments = arguments
+            made = reader.site = len(self.r.sites)
+            self.r.sites.append(site)
+        if composite:
+            reader.rule = plain(composite)
+            parent = reader.node("composite", reader.rule, parent, "", name)
+        for param, value in zip(function.params, arguments, strict=True):
+            reader.env[key_of(param)] = value
+        result = _Frame(reader, function.body, parent).run()
+        if made >= 0:
+            self.r.sites[made].result = result
+        reader.home, reader.rule, reader.site, reader.block = outer
+        if result.fields is not None:
+            return Value(-1, None, 0, result.fields)
+        return result
+
+
+def _through(node: int, values: list[Value]) -> list[Value]:
+    """The values as a drawn tuple or element hands them on: out of its node, of the same origin."""
+    count = 0
+
+    def again(value: Value) -> Value:
+        nonlocal count
+        ty, name = getattr(value, "ty", None), getattr(value, "name", "")
+        if value.fields is not None:
+            start = count
+            fields = [again(field) for field in value.fields]
+            return Typed(node, value.origin, start, fields, value.expr, ty, name)
+        count += 1
+        return Typed(node, value.origin, count - 1, None, value.expr, ty, name)
+
+    return [again(value) for value in values]
+
+
+def _bound(pattern: Any) -> Iterator[Any]:
+    """The variables of a Match clause's pattern."""
+    if isinstance(pattern, relay.PatternVar):
+        yield pattern.var
+    for part in getattr(pattern, "patterns", None) or ():
+        yield from _bound(part)
+
+
+def _pattern_text(pattern: Any) -> str:
+    if isinstance(pattern, relay.PatternConstructor):
+        return plain(pattern.constructor.name_hint)
+    if isinstance(pattern, relay.PatternVar):
+        return plain(pattern.var.name_hint)
+    return "_" if isinstance(pattern, relay.PatternWildcard) else "tuple"

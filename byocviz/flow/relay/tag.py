@@ -1,0 +1,139 @@
+"""Marks every call of a Relay module with a number of its own.
+
+The number lies in the call's span, which TVM's passes carry along: the module means the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tvm
+from tvm import relay
+from tvm.ir import SourceName, Span
+
+from byocviz.flow.relay.compat import (
+    TAG,
+    attribute,
+    composite_of,
+    functions_of,
+    plain,
+    tag_of,
+    typed,
+    with_functions,
+)
+from byocviz.flow.relay.scopes import Body, Item
+
+_SOURCE = SourceName(TAG)
+
+
+class Tagger:
+    """Hands out numbers; those already given stay.
+
+    ``sources`` keeps what a call's span said before it was tagged, by number: the name that the
+    importer gave it.
+    """
+
+    def __init__(self) -> None:
+        self.next = 0
+        self.sources: dict[int, str] = {}
+        self._seen: set[int] = set()
+        self._anew = False
+
+    def new(self) -> int:
+        self.next += 1
+        return self.next - 1
+
+    def tag(self, module: tvm.IRModule, *, entry: str = "main", anew: bool = False) -> tvm.IRModule:
+        """The same module with each untagged call tagged, its types inferred.
+
+        A number that stands twice (a pass copied a call) is given anew at its second place.
+        Numbers run from the entry function on, then by function name. ``anew`` disregards the
+        numbers that are there: another recording's.
+        """
+        self._seen.clear()
+        self._anew = anew
+        functions = functions_of(module)
+        changed = {}
+        for name in sorted(functions, key=lambda n: (n != entry, n)):
+            new = self._function(functions[name])
+            if new is not functions[name]:
+                changed[name] = new
+        return with_functions(module, changed) if changed else typed(module)
+
+    def _function(self, function: Any) -> Any:
+        """The function with its calls tagged; itself where all are."""
+        body = Body(function.body)
+        made: dict[int, Any] = {}
+        changed: set[int] = set()
+        for item in body.items.values():
+            new = self._item(item, made, changed)
+            if new is not item.expr:
+                changed.add(item.key)
+            made[item.key] = new
+        if not isinstance(body.root, int) or body.root not in changed:
+            return function
+        return relay.function.FunctionWithFields(function, body=made[body.root])
+
+    def _item(self, item: Item, made: dict[int, Any], changed: set[int]) -> Any:
+        expr, kind = item.expr, item.kind
+        below = any(isinstance(child, int) and child in changed for child in item.children)
+        if kind is relay.Call:
+            return self._call(item, made, below)
+        if not below:
+            return expr
+        parts = [made[child] if isinstance(child, int) else child for child in item.children]
+        if kind is relay.Tuple:
+            return relay.Tuple(parts, expr.span)
+        if kind is relay.TupleGetItem:
+            return relay.TupleGetItem(parts[0], expr.index, expr.span)
+        if kind is relay.If:
+            return relay.If(*parts, expr.span)
+        if kind is relay.Let:
+            return relay.Let(expr.var, *parts, expr.span)
+        if kind is relay.Function:
+            return relay.function.FunctionWithFields(expr, body=parts[0])
+        if kind is relay.Match:
+            clauses = [
+                relay.Clause(clause.lhs, part)
+                for clause, part in zip(expr.clauses, parts[1:], strict=True)
+            ]
+            return relay.Match(parts[0], clauses, expr.complete)
+        return kind(*parts, expr.span)
+
+    def _call(self, item: Item, made: dict[int, Any], below: bool) -> Any:
+        call, op = item.expr, item.op
+        args = list(call.args)
+        count = len(args)
+        new_op = op
+        if composite_of(op):
+            new_op = self._function(op)  # its calls are tagged too, apart from the body's
+        elif len(item.children) > count:
+            callee = item.children[count]
+            new_op = made[callee] if isinstance(callee, int) else callee
+        span = self._span(call)
+        if span is None and not below and new_op is op:
+            return call
+        parts = [
+            made[child] if isinstance(child, int) else child for child in item.children[:count]
+        ]
+        return relay.Call(new_op, parts, call.attrs, call.type_args, span or call.span)
+
+    def _span(self, call: Any) -> Any:
+        """A new span for a call; None where it keeps its own."""
+        known = tag_of(call)
+        if known >= 0 and known not in self._seen and not self._anew:
+            self._seen.add(known)
+            return None
+        source = ""
+        if known < 0 and isinstance(call.span, Span):
+            source = plain(call.span.source_name.name)
+        number = self.new()
+        self._seen.add(number)
+        if source:
+            self.sources[number] = source
+        return Span(_SOURCE, number, number, 0, 0)
+
+
+def is_external(function: Any) -> bool:
+    """Whether the function goes to a backend as a whole."""
+    return bool(attribute(function, "Compiler"))

@@ -1,0 +1,61 @@
+"""Text and bytes of a Relay type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tvm
+from tvm import relay
+
+_MOST = 300
+
+
+def dims(ty: Any) -> list[int] | None:
+    """The static shape of a tensor type, or None."""
+    if not isinstance(ty, relay.TensorType):
+        return None
+    sizes = []
+    for dim in ty.shape:
+        if not isinstance(dim, tvm.tir.IntImm):
+            return None
+        sizes.append(int(dim.value))
+    return sizes
+
+
+def elements(ty: Any) -> int | None:
+    """How many elements a tensor type has; None where its shape is not wholly known."""
+    shape = dims(ty)
+    if shape is None:
+        return None
+    count = 1
+    for size in shape:
+        count *= size
+    return count
+
+
+def tensor_bytes(ty: Any) -> int | None:
+    """Bytes of a tensor of this type, None where they cannot be known."""
+    count = elements(ty)
+    if count is None:
+        return None
+    dtype = tvm.runtime.DataType(ty.dtype)
+    return (count * int(dtype.bits) * int(dtype.lanes) + 7) // 8
+
+
+def type_text(ty: Any) -> str:
+    """As ``float32[1, 3, 300, 300]``; ``?`` stands for a dimension that is not known."""
+    if ty is None:
+        return "?"
+    if isinstance(ty, relay.TensorType):
+        sizes = [str(d.value) if isinstance(d, tvm.tir.IntImm) else _symbol(d) for d in ty.shape]
+        return f"{ty.dtype}[{', '.join(sizes)}]"
+    if isinstance(ty, relay.TupleType):
+        return f"({', '.join(type_text(field) for field in ty.fields)})"
+    if isinstance(ty, relay.FuncType):
+        taken = ", ".join(type_text(arg) for arg in ty.arg_types)
+        return f"fn({taken}) -> {type_text(ty.ret_type)}"[:_MOST]
+    return str.__str__(str(ty))[:_MOST]
+
+
+def _symbol(dim: Any) -> str:
+    return "?" if isinstance(dim, tvm.tir.Any) else str.__str__(str(dim))
