@@ -21,35 +21,33 @@ def _arg(call: Any, index: int) -> list[int] | None:
     return dims(call.args[index].checked_type)
 
 
-def _kernel(call: Any, reduced: str, over: list[int] | None) -> int | None:
-    """Elements of ``over`` times the kernel's extent along every axis but ``reduced``."""
-    kernel = _arg(call, 1)
-    if over is None or kernel is None:
+def _positions(sizes: list[int] | None, layout: str) -> int | None:
+    """Elements along every axis but the channels' (C, and c where they are split)."""
+    axes = re.sub(r"[^A-Za-z]", "", layout)
+    if sizes is None or len(axes) != len(sizes):
         return None
-    layout = re.sub(r"[^A-Za-z]", "", str(call.attrs.kernel_layout))
-    if len(layout) != len(kernel):
-        return None
-    per = [size for axis, size in zip(layout, kernel, strict=True) if axis.upper() != reduced]
-    return math.prod(over) * math.prod(per)
+    return math.prod(s for axis, s in zip(axes, sizes, strict=True) if axis.upper() != "C")
 
 
 def _conv(call: Any) -> int | None:
-    """Convolution: ``prod(output) * (Cin / groups) * prod(kernel)``; arXiv 1603.07285."""
-    return _kernel(call, "O", dims(call.checked_type))
+    """Convolution: ``N * prod(out spatial) * elements of the kernel``.
+
+    The kernel has ``Cout * (Cin / groups) * prod(window)`` elements in any layout, and each is used
+    once at every position of the output. Source: Dumoulin and Visin, arXiv 1603.07285.
+    """
+    layout = str(call.attrs.out_layout or call.attrs.data_layout)
+    places, kernel = _positions(dims(call.checked_type), layout), _arg(call, 1)
+    return None if places is None or kernel is None else places * math.prod(kernel)
 
 
 def _conv_transpose(call: Any) -> int | None:
-    """Transposed convolution: ``prod(input) * (Cout / groups) * prod(kernel)``; as above,
-    chapter 4. Relay writes the kernel of it with I for the input's channels."""
-    layout = str(call.attrs.kernel_layout)
-    kernel, data = _arg(call, 1), _arg(call, 0)
-    if kernel is None or data is None or len(layout) != len(kernel):
-        return None
-    # Relay's default "IOHW" names the axes by what they are; "OIHW" stands for the same order in
-    # the layout that its own shape function reads: axis 0 is the input's channels.
-    first = 0 if not layout.upper().endswith("IO") and not layout.upper().endswith("OI") else -2
-    per = kernel[:first] + kernel[first + 1 :] if first else kernel[1:]
-    return math.prod(data) * math.prod(per)
+    """Transposed convolution: ``N * prod(in spatial) * elements of the kernel``.
+
+    Each input position is multiplied with the whole kernel and scattered to the output: products
+    that fall outside of it count, inserted zeros do not. Source: arXiv 1603.07285, chapter 4.
+    """
+    places, kernel = _positions(_arg(call, 0), str(call.attrs.data_layout)), _arg(call, 1)
+    return None if places is None or kernel is None else places * math.prod(kernel)
 
 
 def _dense(call: Any) -> int | None:
@@ -72,10 +70,9 @@ def _matmul(call: Any) -> int | None:
 
 def _deformable(call: Any) -> int | None:
     """``nn.deformable_conv2d``: a convolution whose samples are interpolated first."""
-    out, kernel = dims(call.checked_type), _arg(call, 2)
-    if out is None or kernel is None or str(call.attrs.kernel_layout) != "OIHW":
-        return None
-    return math.prod(out) * math.prod(kernel[1:])
+    layout = str(call.attrs.out_layout or call.attrs.data_layout)
+    places, kernel = _positions(dims(call.checked_type), layout), _arg(call, 2)
+    return None if places is None or kernel is None else places * math.prod(kernel)
 
 
 def _unknown(call: Any) -> None:

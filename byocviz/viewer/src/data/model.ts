@@ -20,6 +20,7 @@ export class Model {
   private before: Map<number, number[]> | null = null;
   private drawn = new Map<number, FunctionView[]>();
   private functions: Map<string, FunctionView>[];
+  private openings = new Map<string, string>();
 
   constructor(readonly recording: Recording, readonly messages: string[]) {
     const names = new Set<string>();
@@ -64,6 +65,13 @@ export class Model {
    * in others; then the one with most of it. Subgraphs are seen in their caller.
    */
   opening(step: number, from: number | null): string {
+    const key = `${step}|${from}`;
+    const known = this.openings.get(key) ?? this.mostOf(step, from);
+    this.openings.set(key, known);
+    return known;
+  }
+
+  private mostOf(step: number, from: number | null): string {
     const entry = this.entry(step);
     const changes = from === null ? null : this.diff(from, step).changes;
     const changed = new Map<string, number>();
