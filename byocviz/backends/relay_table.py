@@ -140,8 +140,7 @@ def rules(
     found = [_rule(backend, i, entry) for i, entry in enumerate(backend._entries())]
     found.sort(key=lambda rule: rule.pattern is None)  # MergeComposite runs before AnnotateTarget
     found = [
-        replace(rule, index=i, enabled=rule.name not in backend.off)
-        for i, rule in enumerate(found)
+        replace(rule, index=i, enabled=rule.name not in backend.off) for i, rule in enumerate(found)
     ]
     if not found:
         raise BackendError(
@@ -295,3 +294,29 @@ def tensorrt_target(**options: Any) -> Iterator[None]:
         yield
     finally:
         tensorrt.get_tensorrt_target = before
+
+
+def operator_checks(backend: Backend, off: Iterable[str] = ()) -> dict[str, Any]:
+    """The operator rules of a backend but for those named: the check by operator, or None."""
+    found: dict[str, Any] = {}
+    for rule in rules(backend):
+        if rule.pattern is None and rule.name not in set(off):
+            found.setdefault(rule.op, rule.check)
+    return found
+
+
+def tensorrt(**options: Any) -> Backend:
+    """TVM's Relay rules for TensorRT with other options than the defaults.
+
+    ``options`` are those of `TENSORRT_OPTIONS`, as ``use_implicit_batch=False``. Raises
+    `BackendError` for an unknown one.
+    """
+    if unknown := options.keys() - TENSORRT_OPTIONS.keys():
+        raise BackendError(
+            f"TensorRT's target has no option {', '.join(sorted(map(repr, unknown)))}.",
+            f"Its options: {', '.join(TENSORRT_OPTIONS)}.",
+        )
+    return replace(
+        get("tensorrt"),
+        options={**TENSORRT_OPTIONS, **{name: str(value) for name, value in options.items()}},
+    )

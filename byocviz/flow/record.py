@@ -37,10 +37,11 @@ def record(
     title: str | None = None,
     progress: bool | None = None,
 ) -> Recording:
-    """Walk a Relax module through every step of the BYOC flow and write down each.
+    """Walk a module through every step of the BYOC flow and write down each.
 
-    ``mod`` is an IRModule, or what `byocviz.models.load` takes (an ONNX file, say). It is not
-    changed. ``backend`` is a name or a `Backend`.
+    ``mod`` is an IRModule, of Relax or (where the TVM at hand has it) of Relay, or what
+    `byocviz.models.load` takes (an ONNX file, say). It is not changed. ``backend`` is a name or a
+    `Backend`; on Relay its rules are those of `byocviz.backends.relay_table`.
 
     ``params`` are weights to bind, by parameter name; a module whose weights are unbound is taken
     as it is. ``rules`` switches rules of the backend: a mapping of names to True or False, or the
@@ -68,17 +69,37 @@ def record(
     """
     try:
         import tvm
-        from tvm import relax
     except ImportError as error:
         raise missing("TVM with Relax (apache-tvm)", "relax", "to record a module") from error
-    from byocviz.flow.relax.prepare import rewrite
-    from byocviz.flow.relax.walk import Walk
-    from byocviz.flow.relax.whatif import what_if
-
     _arguments(rules, prepare, prune, lowerable, title)
     if title is None:
         title = Path(mod).stem if isinstance(mod, (str, Path)) else ""
     module = _module(mod, tvm)
+    if is_relay(module):
+        from byocviz.flow.relay.record import record_relay
+
+        return record_relay(
+            module,
+            backend,
+            params=params,
+            entry=entry,
+            rules=rules,
+            prepare=prepare,
+            prune=prune,
+            lowerable=lowerable,
+            verify=verify,
+            inputs=inputs,
+            title=title or entry,
+            progress=progress,
+        )
+    try:
+        from tvm import relax
+
+        from byocviz.flow.relax.prepare import rewrite
+        from byocviz.flow.relax.walk import Walk
+    except ImportError as error:
+        raise missing("TVM with Relax (apache-tvm)", "relax", "to record a module") from error
+
     _check(module, entry, relax)
     for name in prepare if isinstance(prepare, Mapping) else ():
         rewrite(name)  # raises where there is none
@@ -99,28 +120,65 @@ def record(
             tell=lambda text, done, total: shown.update(text, done, total),
         )
         recording = walk.run()
-        recording.title = title or entry
-        recording.created = datetime.now(timezone.utc).isoformat(timespec="seconds")
-        recording.made_with = {
-            "byocviz": __version__,
-            "tvm": str(tvm.__version__),
-            "python": platform.python_version(),
-            "platform": f"{sys.platform} {platform.machine()}",
-        }
-        recording.backend = _backend_info(chosen, switched, policy, recording)
+        describe(recording, title or entry, chosen, switched, policy)
         if verify:
             from byocviz.flow.relax.verify_steps import verify_steps
 
             verify_steps(walk, params, inputs, shown.update)
 
+    hang_on(recording, walk, chosen, params, progress)
+    return recording
+
+
+def describe(
+    recording: Recording,
+    title: str,
+    backend: Backend,
+    rules: list[Rule],
+    policy: PrunePolicy | None,
+) -> None:
+    """Write down what the recording was made of, when and with what."""
+    stamp(recording, title)
+    recording.backend = _backend_info(backend, rules, policy, recording)
+
+
+def stamp(recording: Recording, title: str) -> None:
+    """Say when and with what it was made."""
+    import tvm
+
+    recording.title = title
+    recording.created = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    recording.made_with = {
+        "byocviz": __version__,
+        "tvm": str(tvm.__version__),
+        "python": platform.python_version(),
+        "platform": f"{sys.platform} {platform.machine()}",
+    }
+
+
+def hang_on(
+    recording: Recording, walk: Any, backend: Backend, params: Any, progress: bool | None
+) -> None:
+    """Give the recording what it needs of this process, for the blockers and for building; a
+    file holds none of it."""
+
     def blockers() -> Any:
+        from byocviz.flow.relax.whatif import what_if
+
         with show_progress(f"What if, {recording.title}", enabled=progress) as shown:
             return what_if(walk, shown.update)
 
     recording._live = blockers
-    # What building needs of a recording that was made here; a file holds none of it.
-    recording.__dict__.update(modules=walk.modules, backend_used=chosen, params=params)
-    return recording
+    recording.__dict__.update(modules=walk.modules, backend_used=backend, params=params)
+
+
+def is_relay(module: Any) -> bool:
+    """Whether the module's functions are written in Relay, which TVM has up to 0.19."""
+    try:
+        from tvm import relay
+    except ImportError:
+        return False
+    return any(isinstance(function, relay.Function) for function in module.functions.values())
 
 
 def _arguments(rules: Any, prepare: Any, prune: Any, lowerable: Any, title: Any) -> None:

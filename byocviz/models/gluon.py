@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from byocviz.errors import ModelError, missing
 from byocviz.models._common import first_lines
-from byocviz.models.detector import Detector
+from byocviz.models._detector import Detector
 from byocviz.models.gluon_network import INPUT, SSD, Network, network
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ import ast
 import json
 import logging
 import os
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Any
 
 from byocviz.errors import ByocvizError, ModelError, missing
 from byocviz.models._common import first_lines
-from byocviz.models.detector import METADATA
+from byocviz.models._detector import METADATA
 from byocviz.models.gluon_network import INPUT, SSD, Network, network
 
 OPSET = 13
@@ -85,16 +86,20 @@ def to_onnx(made: Network) -> Any:
     else:
         graph = _converted(made, symbol.get_internals()[suppression.source])
         before = graph.output[0].name
-        nodes, constants = suppression.written(before)
+        nodes, added = suppression.written(before)
         graph.node.extend(nodes)
-        graph.initializer.extend(constants)
+        graph.initializer.extend(added)
         del graph.output[:]
         rows = suppression.rows
         for output, width in zip(_OUTPUTS, (1, 1, 4), strict=True):
             shape = (1, rows, width)
             graph.output.append(helper.make_tensor_value_info(output, TensorProto.FLOAT, shape))
-    # MXNet's exporter lists weights among the inputs too, where they look like more inputs.
+    # MXNet's exporter lists weights among the inputs too, and leaves some that nothing reads.
+    read = {name for node in graph.node for name in node.input}
+    constants = [one for one in graph.initializer if one.name in read]
     values = {one.name for one in graph.initializer}
+    del graph.initializer[:]
+    graph.initializer.extend(constants)
     inputs = [one for one in graph.input if one.name not in values]
     del graph.input[:]
     graph.input.extend(inputs)
@@ -114,29 +119,45 @@ def to_onnx(made: Network) -> Any:
 
 def _converted(made: Network, symbol: Any) -> Any:
     """MXNet's own conversion, as an ONNX GraphProto."""
+    import mxnet
     from mxnet.onnx.mx2onnx._export_onnx import MXNetGraph
     from onnx import TensorProto
 
     used = {*symbol.list_arguments(), *symbol.list_auxiliary_states()}
     weights = {name: value for name, value in made.parameters().items() if name in used}
+    for name in _ignored_scales(symbol):
+        # MXNet takes 1 in their place; its exporter writes what they hold.
+        weights[name] = mxnet.nd.ones_like(weights[name])
     loud = logging.getLogger()
     level = loud.level
     loud.setLevel(logging.ERROR)
     try:
         # Not export_model: that writes the newest opset of the onnx that is installed into the
         # file, whatever its converters speak.
-        return MXNetGraph().create_onnx_graph_proto(
-            symbol,
-            weights,
-            [made.shape],
-            [TensorProto.FLOAT],
-            opset_version=OPSET,
-            dynamic=False,
-        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it calls onnx in ways that onnx warns of
+            return MXNetGraph().create_onnx_graph_proto(
+                symbol,
+                weights,
+                [made.shape],
+                [TensorProto.FLOAT],
+                opset_version=OPSET,
+                dynamic=False,
+            )
     except Exception as error:  # AttributeError for an operator without a converter, and others
         raise _refused(made, error) from error
     finally:
         loud.setLevel(level)
+
+
+def _ignored_scales(symbol: Any) -> set[str]:
+    """Parameters that batch norms with ``fix_gamma``, which is the default, do not read."""
+    nodes = json.loads(symbol.tojson())["nodes"]
+    return {
+        nodes[node["inputs"][1][0]]["name"]
+        for node in nodes
+        if node["op"] == "BatchNorm" and _literal(node.get("attrs", {}).get("fix_gamma", "True"))
+    }
 
 
 def _refused(made: Network, error: Exception) -> ModelError:
@@ -253,9 +274,11 @@ class _Suppression:
         column = constant("chosen_column", np.array([-1, 1], np.int64))
         places = constant("places", np.arange(self.candidates, dtype=np.int64))
         same = add("Equal", [add("Reshape", [chosen, column], "chosen_rows"), places], "same")
-        counts = add("Cast", [same], "same_number", to=1)
-        most = add("ReduceMax", [counts], "chosen_mask", axes=[0], keepdims=0)
-        return str(add("Greater", [most, constant("half", np.float32(0.5))], "mask"))
+        ones = add("Cast", [same], "same_number", to=1)
+        over = constant("over_chosen", np.array([0], np.int64))
+        # A sum: of no row at all, which is what nothing found gives, it is 0.
+        times = add("ReduceSum", [ones, over], "times_chosen", keepdims=0)
+        return str(add("Greater", [times, constant("half", np.float32(0.5))], "mask"))
 
 
 def _suppression(made: Network, symbol: Any) -> _Suppression | None:
@@ -307,6 +330,7 @@ def _taken(made: Network, nodes: list[Any], head: tuple[int, ...], suppression: 
 
 
 def _literal(text: str) -> Any:
+    """The value of an attribute in a symbol's JSON."""
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):

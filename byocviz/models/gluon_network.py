@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from byocviz.errors import ArgumentError, MissingPackage, ModelError, missing
 from byocviz.models._common import check_file, first_lines
-from byocviz.models.detector import Detector
+from byocviz.models._detector import Detector
 
 if TYPE_CHECKING:
     import numpy as np
@@ -196,9 +196,7 @@ def _sized(mxnet: Any, block: Any, name: str, shape: tuple[int, int, int, int]) 
         ) from error
 
 
-def _seeded(
-    mxnet: Any, block: Any, name: str, shape: tuple[int, int, int, int], seed: int
-) -> None:
+def _seeded(mxnet: Any, block: Any, name: str, shape: tuple[int, int, int, int], seed: int) -> None:
     """Random weights that depend on the seed and the parameter's name alone.
 
     GluonCV's own initialisation draws the statistics of some batch norms from around 0: a negative
@@ -223,13 +221,11 @@ def _drawn(name: str, shape: tuple[int, ...], seed: int) -> np.ndarray | None:
     random = np.random.default_rng(int.from_bytes(digest[:8], "little"))
     if name.endswith("_weight"):
         # He: keeps the variance through a ReLU. What predicts gets less: its scores shall differ.
-        gain = _PREDICTS if "predictor" in name else 2.0
+        gain = _PREDICTS if "predictor" in name or "yolooutput" in name else 2.0
         spread = math.sqrt(gain / max(math.prod(shape[1:]), 1))
         values = random.standard_normal(shape) * spread
     elif name.endswith(("_bias", "_beta", "_running_mean", "_moving_mean")):
         values = random.standard_normal(shape) * 0.1
-    elif name.endswith("_init_scale"):
-        values = np.ones(shape)  # VGG's own weights are for values of 0 to 255
     elif name.endswith("_gamma"):
         values = random.uniform(0.5, 1.0, shape)
     elif name.endswith(("_running_var", "_moving_var")):

@@ -142,8 +142,8 @@ def _inert(data: bytes) -> str:
     return data.decode().replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-# What takes longest to get ready comes first: the worker, then the script that starts it and reads
-# the data when all of it is there.
+# What takes longest to get ready comes first: the worker, then the script that starts it. It reads
+# the data behind it when all of it is there.
 _PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -159,8 +159,8 @@ _PAGE = """<!doctype html>
 <div id="byocviz-root"><noscript>This page draws with JavaScript, which is switched off here.\
 </noscript></div>
 <script type="text/plain" id="byocviz-worker">{worker}</script>
-<script type="application/octet-stream" id="byocviz-graphviz">{graphviz}</script>
 <script>{script}</script>
+<script type="application/octet-stream" id="byocviz-graphviz">{graphviz}</script>
 <script type="application/json" id="byocviz-options">{options}</script>
 <script type="application/octet-stream" id="byocviz-recording">{recording}</script>
 <script type="application/octet-stream" id="byocviz-texts">{texts}</script>

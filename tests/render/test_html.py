@@ -16,7 +16,7 @@ from byocviz.recording import Recording
 from byocviz.recording.schema import Operator, Step
 from byocviz.render import html as page
 
-BUNDLE = ("window.x = 1", "body { color: red }")
+BUNDLE = page.Bundle("window.x = 1", "body { color: red }", "self.y = 2", "AAAA")
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +42,7 @@ def piece(text: str, ident: str) -> bytes:
 def test_the_policy_names_the_script_by_its_hash() -> None:
     text = page.to_html(recording())
     script = re.findall(r"<script>(.*?)</script>", text, re.S)
-    assert script == [BUNDLE[0]]
+    assert script == [BUNDLE.script]
     digest = base64.b64encode(hashlib.sha256(script[0].encode()).digest()).decode()
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)
     assert policy
@@ -96,7 +96,8 @@ def test_a_bundle_that_would_end_its_element_is_refused(
     monkeypatch.setattr(page, "VIEWER", tmp_path)
     (tmp_path / "dist").mkdir()
     (tmp_path / "dist" / "viewer.js").write_text("x = '</SCRIPT>'")
-    (tmp_path / "dist" / "viewer.css").write_text("")
+    for name in ("viewer.css", "worker.js", "graphviz.wasm.gz"):
+        (tmp_path / "dist" / name).write_text("")
     page._read.cache_clear()
     with pytest.raises(AssertionError, match="script"):
         page.bundle()

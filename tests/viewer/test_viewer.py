@@ -194,6 +194,44 @@ def test_search_filters(view: Open, ssd: Recording, query: str, expected: Any) -
     assert page.page.inner_text(".search .count") == str(expected(ssd))
 
 
+def test_what_is_gone_is_found_on_the_left(view: Open, ssd: Recording) -> None:
+    page = view(ssd, step="prepare")
+    page.page.locator(".change.c-gone").click()
+    gone = ssd.step("import").places.keys() - ssd.step("prepare").places.keys()
+    page.until("n => document.querySelector('.search .count').textContent === n", str(len(gone)))
+    page.key("3")  # the after pane alone, where it does not stand
+    page.key("n")
+    page.page.wait_for_selector(".pane-before .node.sel.c-gone")
+    assert "gone" in page.page.inner_text(".inspector")
+
+
+def test_a_module_opens_on_the_function_that_changed(view: Open, walkthrough: Recording) -> None:
+    page = view(walkthrough, step="merge")
+    assert page.page.input_value(".pane-after .pane-fn") == "loop"
+    assert page.page.input_value(".pane-before .pane-fn") == "loop"
+    assert "fn=" not in page.hash()
+    page.page.get_by_role("button", name="back to main").first.click()
+    page.page.wait_for_selector(".pane-after .node.k-call")
+    link = page.hash()
+    assert "fn=0" in link
+    again = view(walkthrough, link.removeprefix("#"))
+    assert again.page.input_value(".pane-after .pane-fn") == "main"
+
+
+def test_large_type(view: Open, ssd: Recording) -> None:
+    page = view(ssd, step="merge", viewport={"width": 1280, "height": 720})
+    head = page.page.locator(".step.now .step-name")
+    node = page.page.locator(".pane-after .node .body").first
+    small = (head.bounding_box()["height"], node.bounding_box()["height"])
+    page.key("z")
+    page.page.wait_for_timeout(300)
+    assert head.bounding_box()["height"] > 1.2 * small[0]
+    assert node.bounding_box()["height"] > 1.2 * small[1]
+    assert page.page.evaluate("document.documentElement.scrollWidth") <= 1280
+    assert "type=large" in page.hash()
+    assert view(ssd, "step=merge&type=large").page.locator("html.large").count() == 1
+
+
 def test_tables_sort_and_lead_to_the_drawing(view: Open, unprepared: Recording) -> None:
     page = view(unprepared, "step=merge&tab=tables", drawn=False)
     table = page.page.locator("#table-subgraphs")

@@ -19,6 +19,8 @@ from byocviz.flow.relax.compat import attribute, is_tensor_constant, plain
 from byocviz.flow.relax.macs import tensor_bytes, type_text
 from byocviz.recording.schema import FunctionView, Step, Subgraph, Tensor
 
+__all__ = ["Sheet", "capture"]
+
 _NAME = re.compile(r"^( *)def main\(", re.MULTILINE)
 
 

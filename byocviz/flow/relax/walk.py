@@ -106,25 +106,42 @@ class Walk:
         return self.data
 
     def _run(self) -> None:
-        for index, part in enumerate(WALK):
-            self.tell(part.NAME, index, len(WALK))
-            step = Step(part.NAME)
-            self.data.steps.append(step)
-            start = time.perf_counter()
-            self.state.tvm_seconds = 0.0
-            try:
-                self._step(part, step)
-            except ByocvizError:
-                raise  # something that was given cannot be used; nothing of TVM's has failed
-            except Exception as error:
-                step.error = _failure(error, self.state.refusals)
-                step.changed = False
-                if part.NAME == "import":
-                    raise ModuleError(step.error.message, step.error.mend) from error
-                break
-            finally:
-                step.tvm_seconds = self.state.tvm_seconds
-                step.capture_seconds = time.perf_counter() - start - step.tvm_seconds
+        while self.next_step:
+            self.advance()
+
+    @property
+    def next_step(self) -> str:
+        """The name of the step that `advance` would run; "" after the last, or a failed one."""
+        steps = self.data.steps
+        failed = steps and steps[-1].error is not None
+        return "" if failed or len(steps) == len(WALK) else WALK[len(steps)].NAME
+
+    def advance(self) -> Step:
+        """Run the next step and write it down, with its error where it raises in TVM.
+
+        Raises `ByocvizError` where what was given cannot be used; the step is then not there.
+        """
+        index = len(self.data.steps)
+        part = WALK[index]
+        self.tell(part.NAME, index, len(WALK))
+        step = Step(part.NAME)
+        self.data.steps.append(step)
+        start = time.perf_counter()
+        self.state.tvm_seconds = 0.0
+        try:
+            self._step(part, step)
+        except ByocvizError:
+            self.data.steps.remove(step)
+            raise  # something that was given cannot be used; nothing of TVM's has failed
+        except Exception as error:
+            step.error = _failure(error, self.state.refusals)
+            step.changed = False
+            if part.NAME == "import":
+                raise ModuleError(step.error.message, step.error.mend) from error
+        finally:
+            step.tvm_seconds = self.state.tvm_seconds
+            step.capture_seconds = time.perf_counter() - start - step.tvm_seconds
+        return step
 
     def _step(self, part: Any, step: Step) -> None:
         if part.NAME == "import":

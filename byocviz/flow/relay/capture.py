@@ -15,6 +15,7 @@ from byocviz.flow.placing import Sheet, origin, place_in_place, place_outlined, 
 from byocviz.flow.profile import operators_by_name, parameters, total
 from byocviz.flow.reading import Reading, Site
 from byocviz.flow.relay.compat import attribute, functions_of, key_of
+from byocviz.flow.relay.operators import call_name
 from byocviz.flow.relay.text import function_text
 from byocviz.flow.relay.types import tensor_bytes, type_text
 from byocviz.recording.schema import FunctionView, Step, Subgraph, Tensor
@@ -160,9 +161,7 @@ def _inputs(reading: Reading, site: Site, ids: Ids) -> list[Tensor]:
             ty = getattr(leaf, "ty", None)
             if isinstance(leaf.expr, relay.Constant) or not isinstance(ty, relay.TensorType):
                 continue
-            name = getattr(leaf, "name", "")
-            if not name and leaf.origin is not None:
-                name = reading.variables.get(leaf.origin, "")
+            name = getattr(leaf, "name", "") or _made_by(leaf, reading)
             tensors.setdefault(
                 (leaf.node, leaf.out),
                 Tensor(
@@ -179,7 +178,7 @@ def _outputs(reading: Reading, site: Site, ids: Ids) -> list[Tensor]:
     tensors: dict[tuple[int, int], Tensor] = {}
     for leaf in site.result.leaves() if site.result is not None else ():
         ty = getattr(leaf, "ty", None)
-        name = reading.variables.get(leaf.origin, "") if leaf.origin is not None else ""
+        name = _made_by(leaf, reading)
         tensors.setdefault(
             (leaf.node, leaf.out),
             Tensor(
@@ -190,3 +189,13 @@ def _outputs(reading: Reading, site: Site, ids: Ids) -> list[Tensor]:
             ),
         )
     return list(tensors.values())
+
+
+def _made_by(leaf: Any, reading: Reading) -> str:
+    """The variable of what makes a value, or the operator where the text gives it none."""
+    if leaf.origin is None:
+        return ""
+    if variable := reading.variables.get(leaf.origin, ""):
+        return variable
+    call = reading.calls.get(leaf.origin)
+    return call_name(call) if call is not None else "if"

@@ -263,6 +263,7 @@ class _Frame:
         key = key_of(var)
         if key in self.body.lets:
             return self._of(self.body.lets[key], scope)
+        self._box(scope)  # draws the parameters of the function, or clause, that it stands in
         found = self.reader.env.get(key)
         if found is None:
             node = self.reader.node("other", plain(var.name_hint), self._box(scope))
@@ -428,10 +429,10 @@ class _Frame:
             return
         index = self._site(root, item)
         for child in item.children:
-            if isinstance(child, int) and self.regions.begins(child):
-                if child not in self.borders[root]:
-                    self.borders[root].add(child)
-                    self.r.sites[index].arguments.append(self.values[child])
+            border = isinstance(child, int) and self.regions.begins(child)
+            if border and child not in self.borders[root]:
+                self.borders[root].add(child)
+                self.r.sites[index].arguments.append(self.values[child])
 
     def _operator(self, item: Item, kind: str, callee: str, count: int) -> Value:
         r, reader = self.r, self.reader

@@ -206,6 +206,7 @@ class Board:
         low, high = sorted(axis.get_view_interval())
         box = axes.get_window_extent()
         to_board = self.host.transData.inverted()
+        end = -1.0
         for at in axis.get_majorticklocs():
             if not low <= at <= high:
                 continue
@@ -214,6 +215,10 @@ class Board:
             place = axes.transData.transform((at, axes.get_ylim()[0]) if across else (0, at))
             x, y = to_board.transform((place[0], box.y0) if across else (box.x0, place[1]))
             x, y = (x, y - size * LINE) if across else (x - 5, y - size * 0.36)
+            half = self.pen.width(form(at), size) / 2
+            if across and x - half <= end + 3:
+                continue  # no room beside the label before it
+            end = x + half
             ha = "center" if across else "right"
             self.text(x, y, form(at), size, colour=self.colours.muted, ha=ha)
 

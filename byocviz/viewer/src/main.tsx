@@ -5,7 +5,7 @@ import { decode, unpack } from "./data/decode";
 import { text, dict } from "./data/lenient";
 import { Model } from "./data/model";
 import { followLink, readLink } from "./ui/link";
-import { nextTask } from "./draw/frames";
+import { nextTask, parsed } from "./draw/frames";
 import { layouter, prepare } from "./ui/scenes";
 import * as s from "./ui/state";
 
@@ -48,12 +48,6 @@ async function start(): Promise<void> {
   root.replaceChildren();
   render(<App />, root);
   followLink();
-}
-
-/** The script runs before the data that stands behind it. */
-function parsed(): Promise<void> {
-  if (document.readyState !== "loading") return Promise.resolve();
-  return new Promise((go) => document.addEventListener("DOMContentLoaded", () => go(), { once: true }));
 }
 
 /**

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { decode } from "../src/data/decode";
-import { bytes, clip, commonScope, figure, percent, seconds, shape } from "../src/data/format";
+import { bytes, clip, commonScope, figure, percent, seconds, shape, thousands } from "../src/data/format";
 import { parseQuery, search } from "../src/data/search";
 import { diffLines, hunks, pairs, segments } from "../src/data/textdiff";
 import { parseLayout } from "../src/layout/parse";
@@ -94,6 +94,34 @@ test("search finds by operator, place, region, reason, dtype, change and id", ()
   assert.deepEqual(find("id:1"), [1]);
   assert.deepEqual(find("exp"), [2]);
   assert.deepEqual(find("   "), []);
+});
+
+test("what is gone is found where changes are asked for, and only there", () => {
+  const made = chain(["relax.nn.conv2d", "relax.add", "relax.exp"]);
+  const after = stepOf("prepare", made, { places: { 0: ["main", "main", 1], 2: ["main", "main", 3] } });
+  const m = model({ ops: opsOf(made), steps: [stepOf("import", made), after] });
+  const find = (q: string) => search(m, 1, q, m.diff(0, 1), 0);
+  assert.deepEqual(find("changed:gone"), [1]);
+  assert.deepEqual(find("changed:"), [1]);
+  assert.deepEqual(find("changed:gone op:exp"), []);
+  assert.deepEqual(find("-changed:gone"), [0, 2]);
+  assert.deepEqual(find("op:add"), []);
+});
+
+test("a drawing begins with the function that holds what a step changed", () => {
+  const graph = { nodes: [["op", "lv", [0]]], edges: [] };
+  const functions = ["main", "loop", "other", "region"].map((name, i) => ({ name, kind: ["entry", "function", "function", "subgraph"][i], graph }));
+  const at = (...where: string[]) => Object.fromEntries(where.map((name, id) => [id, [name, name, 0, id === 1 && name === "loop" ? "t" : "tvm"]]));
+  const ops = Object.fromEntries([0, 1, 2].map((id) => [id, { id, name: "relax.add" }]));
+  const of = (...places: string[][]) => model({
+    ops, entry: "main", steps: places.map((one, i) => ({ name: `s${i}`, functions, places: at(...one) })),
+  });
+  // The entry holds nothing: the function with most of what changed, else with most operators.
+  assert.equal(of(["other", "other", "loop"]).opening(0, null), "other");
+  assert.equal(of(["other", "other", "loop"], ["other", "loop", "loop"]).opening(1, 0), "loop");
+  // It holds some: it stays. What stands in subgraphs is seen in their caller.
+  assert.equal(of(["main", "other", "other"]).opening(0, null), "main");
+  assert.equal(of(["region", "region", "region"]).opening(0, null), "main");
 });
 
 test("changes between steps, by operator", () => {
@@ -192,6 +220,8 @@ test("figures as people write them", () => {
   assert.equal(figure(749_503_856), "750 M");
   assert.equal(figure(9216), "9,216");
   assert.equal(figure(null), "?");
+  for (const n of [0, 7, 999, 1000, 1234567, -1234.5, 0.25]) assert.equal(thousands(n), n.toLocaleString("en-US"));
+  assert.equal(thousands(1e21), "1e+21");
   assert.equal(bytes(1_080_000), "1.03 MiB");
   assert.equal(bytes(0), "0 B");
   assert.equal(bytes(1024 * 100), "100 KiB");

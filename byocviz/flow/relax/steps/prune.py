@@ -6,32 +6,15 @@ from collections.abc import Iterable
 
 import tvm
 
+from byocviz.flow.pruning import named, pruned, verdict
 from byocviz.flow.relax.compat import plain
 from byocviz.flow.relax.passes.prune import is_straight, prune
 from byocviz.flow.relax.steps.state import Outcome, State
 from byocviz.recording.schema import PrunePolicy, Subgraph
 
+__all__ = ["NAME", "pruned", "run", "to_prune", "verdict"]
+
 NAME = "prune"
-
-
-def verdict(subgraph: Subgraph, policy: PrunePolicy) -> str:
-    """Why a subgraph goes back, with its figure against the threshold; "" where it stays.
-
-    An unknown figure keeps it: what cannot be counted cannot be too little.
-    """
-    operators = sum(subgraph.ops.values())
-    if policy.require_macs and subgraph.macs == 0:
-        return "no multiply-accumulate (0, at least 1 wanted)"
-    if operators < policy.min_ops:
-        return f"{operators} operators, at least {policy.min_ops} wanted"
-    if subgraph.macs is not None and subgraph.macs < policy.min_macs:
-        return f"{subgraph.macs} multiply-accumulates, at least {policy.min_macs} wanted"
-    return ""
-
-
-def pruned(subgraph: Subgraph, policy: PrunePolicy, backend: str) -> str:
-    """`verdict`, for the backend whose policy it is: another's subgraphs are not its to judge."""
-    return verdict(subgraph, policy) if subgraph.backend == backend else ""
 
 
 def to_prune(
@@ -55,21 +38,11 @@ def run(state: State) -> Outcome:
     going = to_prune(state.module, state.subgraphs, policy, state.backend.name)
     with state.in_tvm():
         module = prune(state.module, going)
-    named = ", ".join(
-        text
-        for text in (
-            "a multiply-accumulate" if policy.require_macs else "",
-            f"{policy.min_ops} operators" if policy.min_ops else "",
-            f"{policy.min_macs} multiply-accumulates" if policy.min_macs else "",
-        )
-        if text
-    )
+    said = named(policy)
     return Outcome(
         module,
         f"from byocviz.flow.relax.passes import prune\nmod = prune(mod, {going!r})",
         origin="byocviz",
-        note=f"Subgraphs without at least {named} go back to TVM."
-        if named
-        else "No threshold set.",
+        note=f"Subgraphs without at least {said} go back to TVM." if said else "No threshold set.",
         outlined=True,
     )

@@ -7,6 +7,8 @@ const LARGEST = 3;
 const MARGIN = 28;
 /** A drawing that would be smaller than this when it fits is shown from its top instead. */
 const LEGIBLE = 0.74;
+/** And with large type. */
+const LARGE = 1.05;
 
 export class Camera {
   t: Transform = { x: 0, y: 0, k: 1 };
@@ -156,7 +158,11 @@ export class Camera {
 
   private fitScale(): number {
     const [w, h] = this.size;
-    return Math.min((w - MARGIN * 2) / this.width, (h - MARGIN * 2) / this.height, 1.15);
+    return Math.min((w - MARGIN * 2) / this.width, (h - MARGIN * 2) / this.height, this.legible * 1.55);
+  }
+
+  private get legible(): number {
+    return document.documentElement.classList.contains("large") ? LARGE : LEGIBLE;
   }
 
   /** The whole if that can be read, else its top. */
@@ -164,10 +170,10 @@ export class Camera {
     const [w] = this.size;
     const fit = this.fitScale();
     let to: Transform;
-    if (fit >= LEGIBLE * 0.82) {
+    if (fit >= this.legible * 0.82) {
       to = this.fitted(fit);
     } else {
-      const k = Math.max(LEGIBLE, Math.min(0.92, (w - MARGIN * 2) / this.width));
+      const k = Math.max(this.legible, Math.min(this.legible * 1.25, (w - MARGIN * 2) / this.width));
       const wide = this.width * k > w - MARGIN * 2;
       const begin = Math.max(w - MARGIN - this.width * k, Math.min(MARGIN, w / 2 - this.start * k));
       to = { k, x: wide ? begin : (w - this.width * k) / 2, y: MARGIN };
@@ -228,6 +234,6 @@ export class Camera {
     const py = y * this.t.k + this.t.y;
     const inside = px > 60 && px < w - 60 && py > 50 && py < h - 50;
     if (inside && !force) return;
-    this.centre(x, y, Math.max(this.t.k, LEGIBLE), true);
+    this.centre(x, y, Math.max(this.t.k, this.legible), true);
   }
 }

@@ -156,8 +156,8 @@ function describeShort(model: Model, item: Item): string {
 /** Room for the text; the same description always has the same size. */
 export function sizeOf(item: Item, d: Description): Size {
   if (item.kind === "if") return { w: 64, h: 40 };
-  const right = (d.chip ? textWidth(d.chip, 10.5, 650) + 18 : 0) + (d.fold ? 18 : 0);
-  const text = Math.max(textWidth(d.title, 13, 600) + right, textWidth(d.sub, 11, 450));
+  const right = (d.chip ? textWidth(d.chip, 10.5, 600) + 18 : 0) + (d.fold ? 18 : 0);
+  const text = Math.max(textWidth(d.title, 13, 600) + right, textWidth(d.sub, 11, 400));
   const w = Math.min(280, Math.max(item.kind === "op" ? 92 : 76, Math.ceil(text + 30)));
   const plain = item.kind === "param" || item.kind === "output" || item.kind === "const" || item.kind === "plumbing";
   return { w, h: d.sub ? (plain ? 38 : 44) : 30 };

@@ -16,3 +16,9 @@ export function nextTask(): Promise<void> {
 export function afterFrame(then: () => void): void {
   requestAnimationFrame(() => void nextTask().then(then));
 }
+
+/** Until all of the page is there: the script runs before the data that stands behind it. */
+export function parsed(): Promise<void> {
+  if (document.readyState !== "loading") return Promise.resolve();
+  return new Promise((go) => document.addEventListener("DOMContentLoaded", () => go(), { once: true }));
+}

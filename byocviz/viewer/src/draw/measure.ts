@@ -1,6 +1,6 @@
 /** How wide a text is, from the widths of its characters, each measured once. */
 
-const FONT = "Inter, ui-sans-serif, system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif";
+const FONT = "system-ui, sans-serif";
 /** The size at which characters are measured: large enough that rounding does not matter. */
 const SIZE = 64;
 

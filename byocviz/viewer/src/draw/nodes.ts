@@ -33,10 +33,10 @@ export function drawNode(item: Item, d: Description, mark: Mark | undefined, w: 
   const centred = item.kind === "if" || item.kind === "param" || item.kind === "output";
   const tx = centred ? 0 : x + 13;
   const anchor = centred ? "middle" : "start";
-  const right = (d.chip ? textWidth(d.chip, 10.5, 650) + 18 : 0) + (d.fold ? 18 : 0);
+  const right = (d.chip ? textWidth(d.chip, 10.5, 600) + 18 : 0) + (d.fold ? 18 : 0);
   const room = w - 26 - right;
   label(fit(d.title, room, 13, 600), { class: "title", x: tx, y: d.sub ? -2 : 4.5, "text-anchor": anchor }, g);
-  if (d.sub) label(fit(d.sub, w - 26, 11, 450), { class: "sub", x: tx, y: 14, "text-anchor": anchor }, g);
+  if (d.sub) label(fit(d.sub, w - 26, 11, 400), { class: "sub", x: tx, y: 14, "text-anchor": anchor }, g);
   let edge = -x - 10;
   if (d.fold) {
     const toggle = el("g", { class: "toggle", transform: `translate(${edge - 6} ${d.sub ? -6.5 : 0})` }, g);
@@ -45,7 +45,7 @@ export function drawNode(item: Item, d: Description, mark: Mark | undefined, w: 
     edge -= 18;
   }
   if (d.chip) {
-    const cw = textWidth(d.chip, 10.5, 650) + 12;
+    const cw = textWidth(d.chip, 10.5, 600) + 12;
     el("rect", { class: "chip", x: edge - cw, y: (d.sub ? -6.5 : 0) - 8, width: cw, height: 16, rx: 8 }, g);
     label(d.chip, { class: "chip-text", x: edge - cw / 2, y: (d.sub ? -6.5 : 0) + 3.7, "text-anchor": "middle" }, g);
   }
@@ -91,8 +91,8 @@ export function drawBox(
   const g = el("g", { class: `box k-${item.kind} ${paintClass(item, d, scene)}` });
   el("rect", { class: "frame", x: 0, y: 0, width: w, height: h, rx: item.kind === "region" ? 14 : 11 }, g);
   const text = boxTitle(item, d);
-  const long = textWidth(text, 12.5, 680) > w - 34 && (item.kind === "region" || item.kind === "call");
-  const shown = fit(long ? d.title : text, w - 34, long ? 12.5 : 11.5, 640);
+  const long = textWidth(text, 12.5, 600) > w - 34 && (item.kind === "region" || item.kind === "call");
+  const shown = fit(long ? d.title : text, w - 34, long ? 12.5 : 11.5, 600);
   const top = el("g", { class: `boxtop k-${item.kind} ${paintClass(item, d, scene)}` });
   const head = el("g", { class: "head" }, top);
   el("rect", { class: "hit", x: 4, y: 3, width: Math.max(20, w - 8), height: 18, rx: 6 }, head);

@@ -1,5 +1,6 @@
 /** Layouts by DOT text, kept, from a warm worker. What is wanted now goes before what may be. */
 import { fromBase64 } from "../data/base64";
+import { parsed } from "../draw/frames";
 import { plainLayout } from "./fallback";
 import type { Layout } from "./parse";
 
@@ -30,15 +31,27 @@ export class Layouter {
   private start(): void {
     try {
       const source = document.getElementById("byocviz-worker")?.textContent;
-      const graphviz = document.getElementById("byocviz-graphviz")?.textContent;
-      if (!source || !graphviz) throw new Error("the page holds no layout worker");
+      if (!source) throw new Error("the page holds no layout worker");
       const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
       this.worker = new Worker(url);
       URL.revokeObjectURL(url);
       this.worker.onmessage = (event) => this.done(event.data);
       this.worker.onerror = () => this.broken();
-      const packed = fromBase64(graphviz);
-      this.worker.postMessage(packed, [packed.buffer]);
+      const worker = this.worker;
+      // At once where it can be: what is asked of a worker comes after this.
+      if (document.readyState === "loading") void parsed().then(() => this.feed(worker));
+      else this.feed(worker);
+    } catch {
+      this.broken();
+    }
+  }
+
+  /** Gives a worker its Graphviz, which stands behind the script in the page. */
+  private feed(worker: Worker): void {
+    if (this.worker !== worker) return;
+    try {
+      const packed = fromBase64(document.getElementById("byocviz-graphviz")?.textContent ?? "");
+      worker.postMessage(packed, [packed.buffer]);
     } catch {
       this.broken();
     }

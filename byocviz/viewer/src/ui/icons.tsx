@@ -15,6 +15,7 @@ const PATHS: Record<string, string> = {
   download: "M10 3.5v9M6.2 9L10 12.8L13.8 9M4 16h12",
   outline: "M4 5h2M8.5 5H16M4 10h2M8.5 10H16M4 15h2M8.5 15H16",
   copy: "M7 7h9v9H7zM13 7V4H4v9h3",
+  type: "M2.5 15.5L7 4.5L11.5 15.5M4.1 11.8H9.9M12.5 15.5L15 9.5L17.5 15.5M13.3 13.5H16.7",
   full: "M4 8V4h4M12 4h4v4M16 12v4h-4M8 16H4v-4M4 4l4.5 4.5M16 16l-4.5-4.5",
   close: "M5 5l10 10M15 5L5 15",
   unfold: "M10 3v5M7.5 5.5L10 3l2.5 2.5M10 17v-5M7.5 14.5L10 17l2.5-2.5M4 10h12",

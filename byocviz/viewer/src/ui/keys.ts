@@ -2,7 +2,7 @@
 import type { Item } from "../graph/tree";
 import { activePane, active, foldAll, openItem, panes, remark, selectedOps } from "./graph";
 import { copyLink } from "./overlays";
-import { fullScreen, nextHit } from "./topbar";
+import { fullScreen, nextHit, setLarge } from "./topbar";
 import * as s from "./state";
 
 const COLOURS = ["place", "region", "kind", "macs"] as const;
@@ -67,6 +67,7 @@ function act(key: string, shift: boolean, onButton: boolean, scrolls: boolean): 
     case "o": s.outline.value = !s.outline.value; return true;
     case "y": void copyLink(); return true;
     case "d": s.setTheme(s.isDark() ? "light" : "dark"); return true;
+    case "z": setLarge(!s.large.value); return true;
     case "e": s.overlay.value = "export"; return true;
     case "F": fullScreen(); return true;
     case "?": s.overlay.value = "help"; return true;

@@ -16,6 +16,7 @@ export function readLink(hash: string): void {
     const mode = wanted.get("view");
     if (mode === "single" || mode === "stacked" || mode === "split") s.mode.value = mode;
     s.query.value = wanted.get("q") ?? "";
+    s.setLarge(wanted.get("type") === "large");
     const fn = model.drawable(s.step.value)[Number(wanted.get("fn") ?? NaN)]?.name ?? model.opening(s.step.value, s.left.value);
     const shown = fn === model.entry(s.step.value) ? null : fn;
     s.functions.value = { before: shown, after: shown };
@@ -37,6 +38,7 @@ export function linkOf(): string {
   if (sel?.kind === "sub") now.set("node", `s${sel.index + 1}`);
   if (s.tab.value !== "graph") now.set("tab", s.tab.value);
   if (s.mode.value !== "split") now.set("view", s.mode.value);
+  if (s.large.value) now.set("type", "large");
   if (s.query.value) now.set("q", s.query.value);
   const shown = s.functions.value.after ?? model.entry(s.step.value);
   const fn = model.drawable(s.step.value).findIndex((one) => one.name === shown);

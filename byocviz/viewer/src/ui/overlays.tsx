@@ -28,6 +28,7 @@ export const KEYS: [string, string][] = [
   ["o", "outline as text"],
   ["y", "copy a link to this view"],
   ["d", "light or dark"],
+  ["z", "large type, for a projector"],
   ["e  F", "export;  full screen"],
   ["Esc", "close, clear"],
 ];

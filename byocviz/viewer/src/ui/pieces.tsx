@@ -73,7 +73,7 @@ export function OpCounts({ ops }: { ops: Record<string, number> }) {
       <More items={rows} first={7}>
         {([name, n]) => (
           <button key={name} class="count-row" title="Find them" onClick={() => { s.query.value = `op:${name.replace(/^relax\.|^relay\./, "")}`; s.hit.value = -1; }}>
-            <span class="mono">{clip(name.replace(/^relax\.|^relay\./, ""), 34)}</span><i style={{ width: `${(n / most) * 100}%` }} /><b>{n}</b>
+            <span class="mono">{clip(name.replace(/^relax\.|^relay\./, ""), 34)}</span><i style={{ width: `${(n / most) * 100}%` }} /><b>{thousands(n)}</b>
           </button>
         )}
       </More>

@@ -35,6 +35,8 @@ export const overlay = signal<"" | "help" | "export">("");
 export const outline = signal(false);
 export const inspector = signal(true);
 export const skipping = signal(false);
+/** Large type, for a projector. */
+export const large = signal(false);
 export const theme = signal<"" | "light" | "dark">("");
 export const said = signal("");
 /** Whether the first drawing stands: what is not needed for it comes after. */
@@ -129,6 +131,11 @@ export function setTheme(next: "" | "light" | "dark"): void {
   theme.value = next;
   const dark = next === "dark" || (next === "" && matchMedia("(prefers-color-scheme: dark)").matches);
   document.documentElement.dataset.theme = dark ? "dark" : "light";
+}
+
+export function setLarge(on: boolean): void {
+  large.value = on;
+  document.documentElement.classList.toggle("large", on);
 }
 
 export function isDark(): boolean {

@@ -1,7 +1,7 @@
 /** Title, tabs, search and switches. */
 import { useRef } from "preact/hooks";
 import { clip } from "../data/format";
-import { uncover } from "./graph";
+import { panes, uncover } from "./graph";
 import { Icon } from "./icons";
 import * as s from "./state";
 
@@ -37,11 +37,18 @@ export function TopBar() {
         <button class="ghost" aria-label="Outline as text" title="Outline as text (o)" aria-pressed={s.outline.value} onClick={() => (s.outline.value = !s.outline.value)}><Icon name="outline" /></button>
         <button class="ghost" aria-label="Export" title="Export (e)" onClick={() => (s.overlay.value = "export")}><Icon name="download" /></button>
         <button class="ghost" aria-label="Light or dark" title="Light or dark (d)" onClick={() => s.setTheme(s.isDark() ? "light" : "dark")}><Icon name={s.theme.value !== "" ? (s.theme.value === "dark" ? "sun" : "moon") : s.isDark() ? "sun" : "moon"} /></button>
+        <button class="ghost" aria-label="Large type" title="Large type, for a projector (z)" aria-pressed={s.large.value} onClick={() => setLarge(!s.large.value)}><Icon name="type" /></button>
         <button class="ghost" aria-label="Full screen" title="Full screen (Shift F)" onClick={fullScreen}><Icon name="full" /></button>
         <button class="ghost" aria-label="Keys and help" title="Keys and help (?)" onClick={() => (s.overlay.value = "help")}><Icon name="help" /></button>
       </div>
     </header>
   );
+}
+
+/** Large type: what was shown from its beginning still is. */
+export function setLarge(on: boolean): void {
+  s.setLarge(on);
+  for (const pane of [panes.before, panes.after]) if (pane?.camera.home) requestAnimationFrame(() => pane.camera.goHome(false));
 }
 
 export function fullScreen(): void {

@@ -157,7 +157,7 @@ function Ticks({ on }: { on: Axis }) {
 
 function Key({ first }: { first: boolean }) {
   const item = (cls: string, text: string): ComponentChildren => <span class="key-item"><i class={`key ${cls}`} aria-hidden="true" />{text}</span>;
-  return <p class="bar-key">{item("k-fill", "median")}{item("k-whisker", "p10 to p90")}{item("k-run", "one run")}{first && item("k-first", "first run")}</p>;
+  return <p class="bar-key">{item("k-fill", "median")}{item("k-whisker", "p10 to p90")}{item("k-one", "one run")}{first && item("k-first", "first run")}</p>;
 }
 
 function Figures({ latency }: { latency: Latency }) {

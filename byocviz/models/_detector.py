@@ -48,9 +48,9 @@ class Detector(msgspec.Struct, frozen=True, kw_only=True):
         """What the model takes: float32 [1, 3, height, width], RGB, normalised.
 
         ``image`` is a path, a Pillow image, or a uint8 array [height, width, 3] in RGB. It is
-        resized to the input's size whatever its proportions, as GluonCV's ``SSDDefaultValTransform``
-        does: by area where it shrinks, bicubically where it grows, bilinearly where one side does
-        the one and one the other.
+        resized to the input's size whatever its proportions, as GluonCV does where it validates
+        (``SSDDefaultValTransform``): by area where it shrinks, bicubically where it grows,
+        bilinearly where one side does the one and one the other.
 
         Raises `ModelError` for a file that is no image and for an array of another form.
         """

@@ -1,0 +1,117 @@
+"""`byocviz.record` for a Relay module."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from byocviz.backends import Backend, relay_table
+from byocviz.errors import BackendError, ModuleError
+from byocviz.flow.record import stamp
+from byocviz.flow.relay.compat import functions_of
+from byocviz.flow.relay.prepare import rewrite
+from byocviz.flow.relay.reasons import names_in
+from byocviz.flow.relay.walk import Walk
+from byocviz.progress import progress as show_progress
+from byocviz.recording import Recording
+from byocviz.recording.schema import BackendInfo, PrunePolicy, RuleInfo
+
+
+def record_relay(
+    module: Any,
+    backend: str | Backend,
+    *,
+    params: Any,
+    entry: str,
+    rules: Any,
+    prepare: bool | Mapping[str, bool],
+    prune: bool | PrunePolicy,
+    lowerable: bool,
+    verify: bool,
+    inputs: Any,
+    title: str,
+    progress: bool | None,
+) -> Recording:
+    """Walk a Relay module through every step; the arguments are those of `byocviz.record`."""
+    if lowerable:
+        raise BackendError(
+            "lowerable=True asks byocviz's ONNX converters, which take Relax.",
+            "Record the Relay module without it.",
+        )
+    functions = functions_of(module)
+    if entry not in functions:
+        raise ModuleError(
+            f"The module has no function {entry!r}.",
+            f"Its Relay functions: {', '.join(sorted(functions))}. Name one: "
+            f"record(mod, entry={min(functions)!r}).",
+        )
+    for name in prepare if isinstance(prepare, Mapping) else ():
+        rewrite(name)  # raises where there is none
+    chosen = relay_table.get(backend)
+    switched = relay_table.rules(chosen, rules)
+    own = not isinstance(prune, PrunePolicy)
+    policy = prune if isinstance(prune, PrunePolicy) else chosen.prune if prune else None
+    with show_progress(f"Recording {title}", enabled=progress) as shown:
+        walk = Walk(
+            module,
+            chosen,
+            switched,
+            entry=entry,
+            params=params,
+            prepare=prepare,
+            policy=policy,
+            own_policy=own,
+            tell=lambda text, done, total: shown.update(text, done, total),
+        )
+        recording = walk.run()
+        stamp(recording, title)
+        recording.backend = _backend_info(chosen, switched, policy, recording)
+        if verify:
+            from byocviz.flow.relay.verify import verify_steps
+
+            verify_steps(walk, params, inputs, shown.update)
+
+    def blockers() -> Any:
+        from byocviz.flow.relay.whatif import what_if
+
+        with show_progress(f"What if, {recording.title}", enabled=progress) as shown:
+            return what_if(walk, shown.update)
+
+    recording._live = blockers
+    recording.__dict__.update(modules=walk.modules, backend_used=chosen, params=params)
+    return recording
+
+
+def _backend_info(
+    backend: Backend,
+    rules: list[relay_table.RelayRule],
+    policy: PrunePolicy | None,
+    recording: Recording,
+) -> BackendInfo:
+    matches: Counter[str] = Counter()
+    taken: Counter[str] = Counter()
+    for step in recording.steps:
+        if step.name == "composite":
+            for function in step.functions:
+                if function.graph is not None:
+                    matches.update(n.label for n in function.graph.nodes if n.kind == "composite")
+        if step.name == "annotate":
+            taken.update(
+                recording.ops[i].name
+                for i, place in step.places.items()
+                if place.on == backend.name and not place.composite
+            )
+    infos: dict[str, RuleInfo] = {}
+    for rule in rules:
+        info = infos.setdefault(rule.name, RuleInfo(rule.name, enabled=rule.enabled))
+        ops = names_in(rule.pattern) if rule.pattern is not None else {rule.op}
+        info.ops = sorted({*info.ops, *ops})
+        info.check = info.check or rule.check is not None
+        if rule.pattern is not None:
+            info.matches = matches[rule.name]
+        elif rule.enabled:
+            info.matches = taken[rule.op]
+    return BackendInfo(
+        backend.name, list(infos.values()), policy or PrunePolicy(), dict(backend.options)
+    )

@@ -1,0 +1,361 @@
+"""Walks a Relay module through the steps and writes down each."""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import tvm
+from tvm import relay
+
+from byocviz.backends import Backend
+from byocviz.backends.relay_table import RelayRule
+from byocviz.errors import ByocvizError, ModuleError
+from byocviz.flow.identity import Ids, Wiring, by_tag, lineage, resolve
+from byocviz.flow.placing import Sheet
+from byocviz.flow.reading import Reading
+from byocviz.flow.relay.capture import Printer, capture, name_variables
+from byocviz.flow.relay.checks import Verdicts, where
+from byocviz.flow.relay.compat import attribute, functions_of, key_of, plain
+from byocviz.flow.relay.operators import Operators, call_name
+from byocviz.flow.relay.reader import read_module
+from byocviz.flow.relay.reasons import explain
+from byocviz.flow.relay.steps import RUN, State
+from byocviz.flow.relay.tag import Tagger
+from byocviz.flow.separation import separations
+from byocviz.recording import Recording
+from byocviz.recording.schema import PrunePolicy, Reason, Rewrite, Step, StepError, Weights
+
+Tell = Callable[[str, int, int], None]
+
+
+class Walk:
+    """One recording of one Relay module, as it is made."""
+
+    def __init__(
+        self,
+        module: tvm.IRModule,
+        backend: Backend,
+        rules: list[RelayRule],
+        *,
+        entry: str,
+        params: Mapping[str, Any] | None,
+        prepare: bool | Mapping[str, bool],
+        policy: PrunePolicy | None,
+        own_policy: bool,
+        tell: Tell,
+    ) -> None:
+        self.boxed = frozenset(
+            name
+            for name, function in functions_of(module).items()
+            if attribute(function, "Composite") or attribute(function, "Compiler")
+        )
+        self.entry = entry
+        self.tell = tell
+        self.tagger = Tagger()
+        self.modules: dict[str, tvm.IRModule] = {}
+        """Each step's module, by the step's name."""
+        self.wiring = Wiring()
+        self.readings: list[Reading] = []
+        self.ids: Ids = {}
+        self.blocks: dict[int, tuple[str, int]] = {}
+        self.drawn: tvm.IRModule | None = None
+        """The module that ``readings`` and ``ids`` are of."""
+        self.reasons: dict[int, Reason] = {}
+        self.state = State(
+            module,
+            entry,
+            backend,
+            rules,
+            params,
+            prepare,
+            policy,
+            own_policy,
+            before_rewrite=lambda name: tell(f"prepare: {name}", 1, len(RUN)),
+            after_rewrite=self._after_rewrite,
+        )
+        self.data = Recording(ir="relay", entry=entry)
+        self.sheet = Sheet(entry, self.data.ops, {}, self.data.texts)
+        self.printer = Printer(self.data.texts)
+
+    # -- the steps
+
+    def run(self) -> Recording:
+        """All steps; one that raises is written down with its error and ends the walk."""
+        # What is made here lives as long as the recording: collecting meanwhile only costs.
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            self._run()
+        finally:
+            if collecting:
+                gc.enable()
+        return self.data
+
+    def _run(self) -> None:
+        for index, name in enumerate(RUN):
+            self.tell(name, index, len(RUN))
+            step = Step(name)
+            self.data.steps.append(step)
+            start = time.perf_counter()
+            self.state.tvm_seconds = 0.0
+            try:
+                self._step(name, step)
+            except ByocvizError:
+                raise  # something that was given cannot be used; nothing of TVM's has failed
+            except Exception as error:
+                step.error = _failure(error, self.state.verdicts)
+                step.changed = False
+                if name == "import":
+                    raise ModuleError(step.error.message, step.error.mend) from error
+                break
+            finally:
+                step.tvm_seconds = self.state.tvm_seconds
+                step.capture_seconds = time.perf_counter() - start - step.tvm_seconds
+
+    def _step(self, name: str, step: Step) -> None:
+        if name == "import":
+            self._begin()
+        outcome = RUN[name](self.state)
+        step.call, step.origin, step.note = outcome.call, outcome.origin, outcome.note
+        step.rewrites = outcome.rewrites
+        module = outcome.module
+        self.modules[name] = module
+        if name == "prepare":
+            self._refresh()
+        elif name != "import" and module is not self.drawn:
+            self._regrouped(module, name)
+        self.drawn = module
+        outline = None
+        if outcome.outlined:
+            outline = lambda: read_module(  # noqa: E731
+                module, self.entry, outlined=True, uncalled=self.boxed
+            )
+        capture(step, module, self.sheet, self.readings, self.ids, self.printer, outline)
+        self.state.module = module
+        self.state.subgraphs = step.subgraphs
+        self._explain(name, step)
+        step.changed = self._changed(step)
+
+    def _begin(self) -> None:
+        """Tag the module and write down every operator of it."""
+        state = self.state
+        state.module = relay.transform.InferType()(state.module)
+        state.module = self.tagger.tag(state.module, entry=self.entry, anew=True)
+        names = set(state.params or ())
+        weights = {
+            key_of(param)
+            for param in state.module[self.entry].params
+            if plain(param.name_hint) in names
+        }
+        self.operators = Operators(weights, self.tagger.sources)
+        self.sheet.read = self.operators.read
+        self._read(state.module)
+        name_variables(self.readings, state.module, self.printer)
+        self._describe(())
+        self.data.weights = _digest(state.module)
+
+    def _read(self, module: tvm.IRModule) -> None:
+        self.readings = read_module(module, self.entry)
+        self.ids = by_tag(self.readings, self.tagger.new)
+
+    def _name(self, reading: Reading, node: int) -> str:
+        return call_name(reading.calls[node])
+
+    def _describe(self, known: Any, created_by: str = "") -> None:
+        """Write down the operators that are not yet known, and wire all of them."""
+        names: dict[int, str] = {}
+        for reading in self.readings:
+            for node in reading.calls:
+                identity = self.ids[reading.name, node]
+                names[identity] = self._name(reading, node)
+                if identity not in known:
+                    operator = self.operators.describe(identity, reading, node)
+                    operator.created_by = created_by
+                    self.data.ops[identity] = operator
+        self.wiring = Wiring.of(self.readings, self.ids, names.__getitem__)
+        self.blocks = {
+            self.ids[reading.name, node]: (reading.name, block)
+            for reading in self.readings
+            for node, block in reading.blocks.items()
+        }
+
+    def _after_rewrite(self, module: tvm.IRModule, rewrite: Rewrite) -> tvm.IRModule:
+        """Find what became of each operator, give the new ones their ids, count the places."""
+        before = self.wiring
+        was = self.state.module
+        rewrite.before = self._alive(before)
+        if module.same_as(was) or tvm.ir.structural_equal(module, was, map_free_vars=True):
+            rewrite.after = rewrite.before
+            return was
+        module = self.tagger.tag(module, entry=self.entry)
+        old = dict(self.operators_text())
+        self._read(module)
+        name_variables(self.readings, module, self.printer)
+        self._describe(self.data.ops, rewrite.name)
+        gone, made = lineage(before, self.wiring)
+        for identity, (fate, successors) in gone.items():
+            operator = self.data.ops[identity]
+            operator.fate, operator.fate_by = fate, rewrite.name
+            operator.replaced_by = successors
+        rewrite.after = self._alive(self.wiring)
+        rewrite.count = self._places(rewrite.name, gone, made, before, old)
+        return module
+
+    def operators_text(self) -> dict[int, tuple[str, ...]]:
+        """What tells whether a rewrite changed a call that stays: its attributes."""
+        return {i: tuple(self.data.ops[i].attrs.values()) for i in self.wiring.names}
+
+    def _places(
+        self, name: str, gone: Any, made: set[int], before: Wiring, old: dict[int, Any]
+    ) -> int:
+        """How many places a rewrite changed: calls that went or came, or were fed otherwise."""
+        if name == "bind-parameters":
+            return sum(
+                1
+                for param in self.state.module[self.entry].params
+                if plain(param.name_hint) in (self.state.params or {})
+            )
+        now = self.wiring
+        fed = sum(before.inputs.get(i) != now.inputs.get(i) for i in now.names.keys() - made)
+        return max(len(gone) + len(made), fed, 1)
+
+    def _alive(self, wiring: Wiring) -> int:
+        return sum(self.data.ops[i].kind == "operator" for i in wiring.names)
+
+    def _refresh(self) -> None:
+        """Bound parameters and folded constants are read by operators that stay."""
+        if self.state.module is not self.modules["import"]:
+            self.operators.refresh(self.data.ops, self.readings, self.ids)
+
+    def _regrouped(self, module: tvm.IRModule, step: str) -> None:
+        """Identity after a pass that only regroups."""
+        self.readings = read_module(module, self.entry, uncalled=self.boxed)
+        self.ids, lost = resolve(self.readings, self.wiring, self._name)
+        for reading in self.readings:
+            for node in reading.calls:
+                if (reading.name, node) in self.ids:
+                    continue
+                # A pass that makes calls of its own: they live from this step on.
+                identity = self.tagger.new()
+                self.ids[reading.name, node] = identity
+                operator = self.operators.describe(identity, reading, node)
+                operator.created_by = step
+                self.data.ops[identity] = operator
+        for identity in lost:
+            operator = self.data.ops[identity]
+            operator.fate, operator.fate_by = "dead", step
+            del self.wiring.names[identity]
+
+    # -- what is said of a step
+
+    def _explain(self, name: str, step: Step) -> None:
+        if name in ("import", "prepare"):
+            return
+        left = {
+            i
+            for i, p in step.places.items()
+            if p.on == "tvm" and not p.composite and self.data.ops[i].kind == "operator"
+        }
+        if name == "composite":
+            owners = {i: p.composite for i, p in step.places.items() if p.composite}
+            state = self.state
+            with state.target():
+                self.reasons = explain(
+                    self.modules["prepare"],
+                    state.backend,
+                    state.rules,
+                    left,
+                    state.verdicts,
+                    owners,
+                )
+        step.reasons = {i: self.reasons[i] for i in left if i in self.reasons}
+        for identity in left - step.reasons.keys():
+            step.reasons[identity] = Reason(
+                "not-annotated",
+                f"A rule takes it, yet TVM's {name} step left it out of every region.",
+                "Look at the module of the step before: recording.module('annotate').",
+            )
+        if name == "merge":
+            self._merged = step
+        if name == "partition":
+            self._partitioned = step
+        if name == "prune" and self.state.policy is not None:
+            self._pruned(step, left)
+        if name in ("merge", "partition", "prune"):
+            step.separations = separations(
+                step.subgraphs, step.places, self.data.ops, self.wiring, self.blocks, ()
+            )
+
+    def _pruned(self, step: Step, left: set[int]) -> None:
+        for subgraph in self._partitioned.subgraphs:
+            cause = self.state.why_pruned.get(subgraph.function)
+            if cause is None:
+                continue
+            for identity in subgraph.op_ids:
+                if identity in left:
+                    step.reasons[identity] = Reason(
+                        "pruned",
+                        f"Its subgraph {subgraph.name} went back to TVM: {cause}.",
+                        "Lower the threshold: record(..., prune=byocviz.PrunePolicy(...)), or "
+                        "prune=False; or join it to a neighbour (see what keeps them apart).",
+                        evidence={"subgraph": subgraph.name, "figure": cause},
+                    )
+
+    def _changed(self, step: Step) -> bool:
+        """Whether the step's module differs from that of the step before."""
+        index = len(self.data.steps) - 1
+        if index == 0:
+            return False
+        before = self.data.steps[index - 1]
+        return [(f.name, f.text) for f in step.functions] != [
+            (f.name, f.text) for f in before.functions
+        ]
+
+
+def _failure(error: Exception, verdicts: Verdicts) -> StepError:
+    trace = "".join(traceback.format_exception(error))[-8000:]
+    fault = verdicts.fault()
+    if fault is not None:
+        place = where(fault.rule.check)
+        return StepError(
+            type(error).__name__,
+            f"The check of {fault.rule.name}"
+            + (f" ({place})" if place else "")
+            + f" raised {fault.error}.",
+            "Mend the check: it must return True or False for every match of the pattern. Until "
+            f"then record(..., rules={{{fault.rule.name!r}: False}}) leaves the rule out.",
+            trace,
+        )
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return StepError(
+        type(error).__name__,
+        lines[-1][:1000] if lines else type(error).__name__,
+        "The steps before it are recorded. The trace says where in TVM it was raised.",
+        trace,
+    )
+
+
+def _digest(module: tvm.IRModule) -> Weights:
+    weights = Weights()
+    digest = hashlib.sha256()
+    seen: dict[int, Any] = {}
+
+    def visit(expr: Any) -> None:
+        if isinstance(expr, relay.Constant) and key_of(expr) not in seen:
+            seen[key_of(expr)] = expr
+            array = expr.data.numpy()
+            digest.update(f"{array.dtype}{array.shape}".encode())
+            digest.update(array.tobytes())
+            weights.tensors += 1
+            weights.elements += array.size
+            weights.bytes += array.nbytes
+
+    for _, function in sorted(functions_of(module).items()):
+        relay.analysis.post_order_visit(function, visit)
+    weights.digest = digest.hexdigest()
+    return weights
