@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from byocviz.building.isolate import Cancel
     from byocviz.building.loaded import load_build
     from byocviz.errors import ByocvizError
+    from byocviz.explorer import explore
     from byocviz.flow.record import record
     from byocviz.recording import PrunePolicy, Recording, load
     from byocviz.render import plots
@@ -35,6 +36,7 @@ _HOMES = {
     "Recording": "byocviz.recording",
     "__version__": "byocviz.version",
     "build": "byocviz.building.build",
+    "explore": "byocviz.explorer",
     "load": "byocviz.recording",
     "load_build": "byocviz.building.loaded",
     "record": "byocviz.flow.record",
@@ -56,6 +58,7 @@ __all__ = [
     "__version__",
     "backends",
     "build",
+    "explore",
     "load",
     "load_build",
     "models",

@@ -38,8 +38,7 @@ class Demo:
             f"As imported, TVM's own table gives {f['subgraphs_as_imported']} subgraphs; "
             f"partition_for_tensorrt itself gives {f['subgraphs_partition_for_tensorrt']}.",
             f"Prepared and pruned: {f['subgraphs']} subgraph{'s' * (f['subgraphs'] != 1)}, "
-            f"{f['conv2d_offloaded']} of {f['conv2d']} conv2d offloaded to TensorRT; "
-            f"on TVM: {left}.",
+            f"{f['conv2d_offloaded']} of {f['conv2d']} conv2d in it for TensorRT; on TVM: {left}.",
         ]
         if f["kept_apart_by"]:
             lines.append("What keeps the subgraphs apart:")
@@ -98,6 +97,8 @@ def _build(recording: Recording, raw: Recording, runtime: str, picture: Path) ->
 
     built = build(recording, runtime=runtime)
     photo = ssd.preprocess(ssd.photos()["coffee"])
+    if built.info.cannot_run:
+        return None
     built.check(photo)
     built.latency(
         photo,

@@ -18,8 +18,8 @@ from byocviz.version import __version__
 RELAX = "python3 -m venv .venv-relax && .venv-relax/bin/pip install 'byocviz[relax]'"
 """The command for an environment with Relax."""
 
-RELAY = "python3.11 -m venv .venv-relay && .venv-relay/bin/pip install 'byocviz[relay]'"
-"""The same for Relay, whose packages are for Python 3.10 and 3.11."""
+RELAY = "python3.11 -m venv .venv-relay && .venv-relay/bin/pip install 'byocviz[relay,gluoncv]'"
+"""The same for Relay, and GluonCV with it, whose packages are for Python 3.10 and 3.11."""
 
 _OLDEST_RELAX = (0, 26)
 
@@ -42,27 +42,44 @@ def examine() -> list[Finding]:
         Finding("platform", "ok", platform.platform()),
     ]
     found += _tvm(_providers())
-    found += _runtimes()
-    for package, module, extra, use in (
-        ("onnx", "onnx", "relax", "to import ONNX models, and to build"),
-        ("onnxslim", "onnxslim", "relax", "to simplify ONNX models before the import"),
-        ("torch", "torch", "torch", "to import PyTorch programs"),
-        ("tflite", "tflite", "tflite", "to import TFLite models"),
-        ("gluoncv", "gluoncv", "gluoncv", "to import GluonCV's networks, beside Relay"),
-        ("mxnet", "mxnet", "gluoncv", "to import GluonCV's networks, beside Relay"),
-        ("pandas", "pandas", "tables", "for tables as data frames"),
-        ("matplotlib", "matplotlib", "plots", "for figures of latency and detections"),
-        ("graphviz", "graphviz", "graphviz", "for figures of graphs (.svg, .pdf, .png)"),
-    ):
-        found.append(_package(package, module, extra, use))
+    relay = any(one.name == "records Relay" and one.state == "ok" for one in found)
+    found += _runtimes("relay" if relay else "relax")
+    found += [_package(*row) for row in _packages(relay)]
     found.append(_dot())
     return found
 
 
-def _package(package: str, module: str, extra: str, use: str) -> Finding:
-    if importlib.util.find_spec(module) is None:
-        return Finding(package, "absent", f"wanted {use}", f"pip install 'byocviz[{extra}]'")
-    return Finding(package, "ok", _version(package) or "installed, without a version")
+def _packages(relay: bool) -> list[tuple[str, str, str]]:
+    """Packages, what they are wanted for and how to get them. The extras of the one TVM are never
+    named where the other is: they would bring it along."""
+    both = [
+        ("onnx", "to build, and to read ONNX models", "relay" if relay else "relax"),
+        ("pandas", "for tables as data frames", "tables"),
+        ("matplotlib", "for figures of latency and detections", "plots"),
+    ]
+    if relay:
+        own = [
+            ("gluoncv", "to import GluonCV's networks", "gluoncv"),
+            ("mxnet", "to import GluonCV's networks", "gluoncv"),
+        ]
+    else:
+        own = [
+            ("onnxslim", "to simplify ONNX models before the import", "relax"),
+            ("torch", "to import PyTorch programs", "torch"),
+            ("tflite", "to import TFLite models", "tflite"),
+            # MXNet holds it below what the extra asks for.
+            ("graphviz", "for figures of graphs (.svg, .pdf, .png)", "graphviz"),
+        ]
+    found = [(name, use, f"pip install 'byocviz[{extra}]'") for name, use, extra in both + own]
+    if not relay:
+        found.append(("gluoncv", "to import GluonCV's networks, where Relay is", RELAY))
+    return found
+
+
+def _package(name: str, use: str, mend: str) -> Finding:
+    if importlib.util.find_spec(name) is None:
+        return Finding(name, "absent", f"wanted {use}", mend)
+    return Finding(name, "ok", _version(name) or "installed, without a version")
 
 
 def _dot() -> Finding:
@@ -238,8 +255,8 @@ def _after(prefix: str, names: Callable[[], Any]) -> list[str]:
     return sorted(name.removeprefix(prefix) for name in found if name.startswith(prefix))
 
 
-def _runtimes() -> list[Finding]:
-    """What executes subgraphs, and the GPU that some of it needs."""
+def _runtimes(base: str) -> list[Finding]:
+    """What executes subgraphs, and the GPU that some of it needs. ``base`` is the extra of TVM."""
     from byocviz.building import runtimes
     from byocviz.building.runtimes.gpu import gpu, missing_gpu
 
@@ -263,7 +280,7 @@ def _runtimes() -> list[Finding]:
         elif runtime.supports(running=False) is None:
             found.append(Finding(label, "ok", f"but cannot run it here: {reason}"))
         else:
-            extra = {"onnxruntime": "relax"}.get(name, name)
+            extra = {"onnxruntime": base}.get(name, name)
             missing = reason.startswith("It is not installed")
             mend = f"pip install 'byocviz[{extra}]'" if missing else ""
             found.append(

@@ -14,6 +14,7 @@ stdout.
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 import time
@@ -137,18 +138,19 @@ class _Lines(_Watched):
         super()._start()
 
     def update(self, text: str, done: int | None = None, total: int | None = None) -> None:
-        before = self.text
+        before = _uncounted(self.text)
         super().update(text, done, total)
-        if self.text != before:
+        if _uncounted(self.text) != before:
             self._part_began = time.monotonic()
 
     def _watch(self) -> None:
         while not self._ended.wait(self._after / 4):
             with self._lock:
                 now = time.monotonic()
-                part = now - self._part_began >= self._after and self.text != self._said
+                text = _uncounted(self.text)
+                part = now - self._part_began >= self._after and text != self._said
                 if (part or now - self._said_at >= 10 * self._after) and not self._ended.is_set():
-                    self._said, self._said_at = self.text, now
+                    self._said, self._said_at = text, now
                     _write(self._stream, f"{self.line()} ...\n")
 
 
@@ -258,6 +260,11 @@ def progress(
     if _is_terminal(out):
         return _Terminal(title, after, out)
     return _Lines(title, after, out)
+
+
+def _uncounted(text: str) -> str:
+    """A part without how far it is: what an inner progress says at each of its steps."""
+    return re.sub(r" \(\d+ of \d+\)", "", text)
 
 
 def _in_notebook() -> bool:

@@ -152,13 +152,12 @@ def relay_tests(arguments: Sequence[str]) -> int:
     else:
         install(RELAY, [], "test-relay")
     paths = [str(p.relative_to(ROOT)) for name in RELAY_TESTS for p in sorted(ROOT.glob(name))]
-    environ = {
-        **os.environ,
-        "TOPHUB_LOCATION": "NONE",  # TVM would fetch tuned schedules
+    environ = {**os.environ, "TOPHUB_LOCATION": "NONE"}  # else TVM fetches tuned schedules
+    if program(MAIN).exists():
         # What Relay's environment writes is taken up by Relax in this one.
-        "BYOCVIZ_RELAX_PYTHON": str(program(MAIN)),
-    }
-    command = [str(program(RELAY)), "-m", "pytest", *(arguments or paths)]
+        environ.setdefault("BYOCVIZ_RELAX_PYTHON", str(program(MAIN)))
+    # By file: networks are made once for all the tests of one.
+    command = [str(program(RELAY)), "-m", "pytest", "--dist=loadfile", *(arguments or paths)]
     return subprocess.run(command, cwd=ROOT, env=environ).returncode
 
 

@@ -45,7 +45,6 @@ def test_the_python_examples(
     assert (tmp_path / "m.byocviz").exists()
     exec(second, scope)
     photo = ssd.photos()["chelsea"]
-    scope["image"] = ssd.preprocess(photo)
     exec(building.replace("photo.jpg", str(photo)).replace("model.byocviz", "m.byocviz"), scope)
     assert scope["build"].recording.results.latency.variants
     assert (tmp_path / "ssd.png").exists()

@@ -43,11 +43,12 @@ def build(
     ``runtime`` executes the subgraphs: ``"tensorrt"``, ``"tensorrt-rtx"``, ``"onnxruntime"``, or
     ``"auto"``: TensorRT where it and a GPU are there, else ONNX Runtime, which then stands in for
     it and is said to. ``options`` are the runtime's own: see
-    ``byocviz.building.runtimes.get(name).options``. ``target`` is what TVM compiles the rest for:
-    a name, a dictionary or a `tvm.target.Target`; by default the CPU, and the GPU where the
-    runtime works there and TVM can. ``codegen="native"`` takes the codegen that this TVM was built
-    with in place of byocviz's; ``options`` are then its own. ``step`` is the step whose module is
-    built: by default the last.
+    ``byocviz.building.runtimes.get(name).options``; with ``"auto"``, those of the runtime that was
+    meant (``{"fp16": True}``) are left out where another stands in. ``target`` is what TVM
+    compiles the rest for: a name, a dictionary or a `tvm.target.Target`; by default the CPU, and
+    the GPU where the runtime works there and TVM can. ``codegen="native"`` takes the codegen that this TVM was
+    built with in place of byocviz's; ``options`` are then its own. ``step`` is the step whose
+    module is built: by default the last.
 
     Engines are built in a child process (``isolate``), so that a native library that crashes or
     takes longer than ``time_limit`` seconds an engine ends with an error, not with this process;
@@ -89,8 +90,11 @@ def build(
         cache = EngineCache()
     with show_progress(f"Building {recording.title}", enabled=progress) as shown:
         choice = None
+        given = dict(options or {})
         if codegen != "native":
             choice = runtimes.choose(runtime, recording.backend.name)
+            if runtime == "auto":
+                given = runtimes.of_stand_in(choice, recording.backend.name, given)
             if target is None:
                 target = choice.runtime.target()
         operators = {s.function: s.op_ids for s in reversed(wanted.subgraphs)}
@@ -98,7 +102,7 @@ def build(
             backend=recording.backend.name,
             choice=choice,
             target=target,
-            options=dict(options or {}),
+            options=given,
             codegen=codegen,
             time_limit=time_limit,
             isolate=isolate,

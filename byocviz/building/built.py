@@ -120,6 +120,7 @@ class Build:
                 )
             )
         choice = plan.choice
+        cannot = choice.runtime.supports() if choice and engines else None
         return BuildInfo(
             runtime=choice.runtime.name if choice else "native",
             title=plan.title,
@@ -128,6 +129,7 @@ class Build:
             codegen=plan.codegen,
             target=str(runnable.target),
             step=self.step.name,
+            cannot_run=cannot or "",
             engines=engines,
             lower_seconds=runnable.lower_seconds,
             tvm_seconds=runnable.tvm_seconds,
@@ -318,7 +320,8 @@ class Build:
 
     def machine_with(self, functions: Mapping[str, Any]) -> Any:
         """Another virtual machine of the same code, in which these stand for the engines."""
-        calls = {symbol: calling(engine) for symbol, engine in functions.items()}
+        failures = self.runnable.failures
+        calls = {symbol: calling(engine, failures) for symbol, engine in functions.items()}
         return virtual_machine(self.runnable.executable, calls, self.runnable.device)
 
     def summary(self) -> str:
@@ -330,9 +333,10 @@ class Build:
 
     def __repr__(self) -> str:
         stands = f", stands in for {self.info.stands_in_for}" if self.info.stands_in_for else ""
+        cannot = ", cannot run here" if self.info.cannot_run else ""
         return (
             f"<Build {self.recording.title!r}, engines={len(self.runnable.built)}, "
-            f"runtime={self.plan.title!r}{stands}>"
+            f"runtime={self.plan.title!r}{stands}{cannot}>"
         )
 
 

@@ -21,9 +21,9 @@ def compare(
     """How far ``given`` lie from ``wanted``, which TVM made; the worst of all of them.
 
     An element differs by |given - wanted|, and relatively by that over |wanted|; elements where
-    ``wanted`` is 0 have no relative difference. NaN equals NaN at the same place and an infinity
-    the same infinity; against anything else they exceed every tolerance. Integers and booleans
-    are held to the same tolerance as the rest.
+    |wanted| is at most ``atol`` have no relative difference. NaN equals NaN at the same place and
+    an infinity the same infinity; against anything else they exceed every tolerance. Integers and
+    booleans are held to the same tolerance as the rest.
     """
     if len(given) != len(wanted):
         return Difference(
@@ -81,9 +81,10 @@ def _elements(
         if a.dtype.kind in "iu":
             # float64 does not tell all integers beyond 2^53 apart.
             difference = np.where(usual, np.maximum(difference, 1.0), 0.0)
-        relative = np.where(usual & (y != 0), difference / np.abs(y), 0.0)
+        large = np.abs(y) > atol
+        relative = np.where(usual & large, difference / np.abs(y), 0.0)
         outside = odd | (difference > atol + rtol * np.abs(y)) & usual
-    worst = float(relative.max()) if (y != 0).any() else None
+    worst = float(relative.max()) if large.any() else None
     return float(difference.max()), worst, int(outside.sum()), int(odd.sum())
 
 

@@ -134,11 +134,12 @@ def registered(name: str, function: Callable[..., Any]) -> Iterator[None]:
                 tvm_ffi.register_global_func(name, before, override=True)
 
 
-def calling(engine: Engine) -> Callable[..., None]:
+def calling(engine: Engine, failures: list[Exception] | None = None) -> Callable[..., None]:
     """What TVM calls in place of an external function: an engine's inputs, then its outputs.
 
     A tuple among the parameters comes as an array of tensors; the outputs of a function that
-    returns a tuple come one after the other.
+    returns a tuple come one after the other. What an engine raises is added to ``failures`` too:
+    on its way through TVM it would lose its type.
     """
     split = len(engine.inputs)
 
@@ -146,7 +147,12 @@ def calling(engine: Engine) -> Callable[..., None]:
         tensors = arguments
         if not all(hasattr(argument, "data_ptr") for argument in arguments):
             tensors = tuple(_flat(arguments))
-        engine.run_into(tensors[:split], tensors[split:])
+        try:
+            engine.run_into(tensors[:split], tensors[split:])
+        except Exception as error:
+            if failures is not None:
+                failures.append(error)
+            raise
 
     return call
 

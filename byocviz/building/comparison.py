@@ -121,6 +121,9 @@ def _byoc(build: Build, inputs: Mapping[str, Any], setting: str) -> Candidate:
         boundary_bytes=boundary_bytes(step),
         coverage_ops=step.profile.coverage_ops,
     )
+    if build.info.cannot_run:
+        variant.cannot = build.info.cannot_run[:300]
+        return Candidate(variant)
     watch = runnable.stopwatch
     return Candidate(
         variant,
@@ -137,6 +140,9 @@ def _runtime(build: Build, inputs: Mapping[str, Any]) -> list[Candidate]:
         return []  # a native codegen's runtime cannot be called by itself
     variant = Variant(f"{plan.title} alone", "runtime", subgraphs=1, coverage_ops=1.0)
     variant.note = "the whole model, as one graph"
+    if build.info.cannot_run:
+        variant.cannot = build.info.cannot_run[:300]
+        return [Candidate(variant)]
     whole = build.whole()
     if whole.engine is not None:
         function = whole.function

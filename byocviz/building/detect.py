@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from byocviz.building.variants import calling, engine_inputs
-from byocviz.errors import ArgumentError, ByocvizError, ModelError, missing
+from byocviz.errors import ArgumentError, ByocvizError, ModelError, ModuleError, missing
 from byocviz.progress import progress as show_progress
 from byocviz.recording.results import Detected, Found, Photo
 
@@ -36,7 +36,7 @@ def detect(build: Build, photos: Any, preprocess: Any, postprocess: Any) -> list
         variants = _variants(build)
         total = len(images) * len(variants)
         for name, image in images.items():
-            inputs = build.named(before(image))
+            inputs = _inputs(build, before(image), own=preprocess is None)
             photo = Photo(name, image.width, image.height, _kept(image))
             for title, kind, outputs in variants:
                 done = len(found) * len(variants) + len(photo.detected)
@@ -45,6 +45,19 @@ def detect(build: Build, photos: Any, preprocess: Any, postprocess: Any) -> list
                 photo.detected.append(_against(photo, Detected(title, kind, _found(boxes))))
             found.append(photo)
     return found
+
+
+def _inputs(build: Build, given: Any, own: bool) -> dict[str, Any]:
+    """What was made of a photo, checked. ``own``: by the bundled SSD's preprocessing."""
+    try:
+        return build.named(given)
+    except ModuleError as error:
+        if not own:
+            raise
+        raise ArgumentError(
+            f"This is not the bundled SSD, whose preprocessing made the input: {error.message}",
+            "Give the model's own: build.detect(photos, preprocess=..., postprocess=...).",
+        ) from error
 
 
 def _variants(build: Build) -> list[tuple[str, str, Outputs]]:

@@ -62,6 +62,7 @@ def load_build(folder: str | os.PathLike[str], *, progress: bool | None = None) 
             device_of(target),
             lowered,
             built,
+            library=(place / saved.LIBRARY).resolve(),
         )
     info = recording.results.build
     build = Build(recording, recording.step(manifest.step), runnable, plan, progress=progress)

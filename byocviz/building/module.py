@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import tvm
@@ -40,11 +41,14 @@ class Runnable:
     built: dict[str, BuiltEngine] = field(default_factory=dict)
     lower_seconds: float = 0.0
     tvm_seconds: float = 0.0
+    library: Path | None = None
+    """The file that it was loaded from, where it was."""
 
     def __post_init__(self) -> None:
+        self.failures: list[Exception] = []
         self.stopwatch = Stopwatch(self.device.sync)
         functions = {
-            symbol: self.stopwatch.watched(symbol, calling(one.engine))
+            symbol: self.stopwatch.watched(symbol, calling(one.engine, self.failures))
             for symbol, one in self.built.items()
         }
         self.vm = machine(self.executable, functions, self.device)
@@ -68,9 +72,18 @@ class Runnable:
         return [own(p.ty, v, self.device) for p, v in zip(params, values, strict=True)]
 
     def call(self, placed: Sequence[Any], vm: Any = None) -> Any:
-        """The result on the device, once it is there; ``placed`` are of `place`."""
-        result = (vm or self.vm)[self.entry](*placed)
-        self.device.sync()
+        """The result on the device, once it is there; ``placed`` are of `place`.
+
+        Raises `EngineError` where an engine fails.
+        """
+        self.failures.clear()
+        try:
+            result = (vm or self.vm)[self.entry](*placed)
+            self.device.sync()
+        except Exception:
+            if self.failures:
+                raise self.failures[0] from None
+            raise
         return result
 
     def run(self, inputs: Inputs) -> list[Any]:

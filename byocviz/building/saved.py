@@ -141,15 +141,7 @@ def _write(build: Build, folder: Path) -> dict[str, SavedFile]:
     from byocviz.building.signature import to_json
 
     runnable = build.runnable
-    try:
-        runnable.executable.export_library(str(folder / LIBRARY))
-    except OSError:
-        raise
-    except Exception as error:
-        raise BuildError(
-            f"TVM does not export the module: {last_line(error)}",
-            "It links with a C++ compiler (g++ or clang++), which must be on the PATH.",
-        ) from error
+    _export(runnable, folder / LIBRARY)
     (folder / SIGNATURE).write_text(to_json(runnable.function), encoding="utf-8")
     for number, (symbol, lowered) in enumerate(runnable.lowered.items()):
         (folder / "engines" / f"{number}.onnx").write_bytes(lowered.serialized())
@@ -162,6 +154,24 @@ def _write(build: Build, folder: Path) -> dict[str, SavedFile]:
         for path in sorted(folder.rglob("*"))
         if path.is_file()
     }
+
+
+def _export(runnable: Any, path: Path) -> None:
+    """TVM's code as a library; a build that was loaded has one already."""
+    if runnable.library is not None:
+        shutil.copyfile(runnable.library, path)
+        return
+    try:
+        runnable.executable.export_library(str(path))
+    except OSError:
+        raise
+    except Exception as error:
+        # TVM looks for these, and fails with a TypeError where it finds none.
+        found = any(map(shutil.which, ("g++", "gcc", "clang++", "clang", "c++", "cc")))
+        mend = "Compile the module alone and export it (export_library) to see what TVM needs."
+        if not found:
+            mend = "It links with a C++ compiler, and there is none: install g++ or clang++."
+        raise BuildError(f"TVM does not export the module: {last_line(error)}", mend) from error
 
 
 def _manifest(build: Build, files: dict[str, SavedFile]) -> Manifest:

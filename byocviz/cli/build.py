@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -72,20 +73,24 @@ def run(arguments: argparse.Namespace) -> int:
                 time_limit=arguments.time_limit,
                 cache=not arguments.no_cache,
             )
-            if not arguments.no_check:
+            runs = not built.info.cannot_run
+            if not runs:
+                print(f"Not checked, not timed: {built.info.cannot_run}", file=sys.stderr)
+            if runs and not arguments.no_check:
                 built.check(inputs)
-            if not arguments.no_latency:
+            if runs and not arguments.no_latency:
                 built.latency(inputs, repeat=arguments.rounds, warmup=arguments.warmup)
         except ByocvizError:
-            recording.save(output)  # what was recorded is not lost with the build
-            say_saved(output)
+            # What was recorded is not lost with the build, nor is an earlier recording.
+            if not output.exists():
+                say_saved(recording.save(output))
             raise
     path = recording.save(output)
     say(recording, arguments.json)
     say_saved(path)
     if built is not None and arguments.save:
         say_saved(built.save(arguments.save))
-    if built is not None and arguments.plot:
+    if arguments.plot and recording.results.latency is not None:
         say_saved(_plot(recording, arguments.plot))
     check = recording.results.check
     beyond = check is not None and any(one.exceeds for one in check.differences)

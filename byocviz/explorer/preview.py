@@ -39,22 +39,12 @@ def preview(
 
         can = set(to_prune(module, step.subgraphs, policy, backend))
         causes = [c if s.function in can else "" for s, c in zip(step.subgraphs, causes, strict=True)]
-        # Equal subgraphs share one function, which goes as a whole.
-        causes = [
-            c or (_shared(step, s, causes) if s.function in can else "")
-            for s, c in zip(step.subgraphs, causes, strict=True)
-        ]
     going = [(s, c) for s, c in zip(step.subgraphs, causes, strict=True) if c]
     return PrunePreview(
         tuple((s.name, c) for s, c in going),
         (len(step.subgraphs), len(step.subgraphs) - len(going)),
         *_coverage(step, [s for s, _ in going], recording),
     )
-
-
-def _shared(step: Step, one: Subgraph, causes: list[str]) -> str:
-    pairs = zip(step.subgraphs, causes, strict=True)
-    return next((c for s, c in pairs if c and s.function == one.function), "")
 
 
 def _coverage(

@@ -87,8 +87,9 @@ def compile_rule(source: str, full: str) -> tuple[Any, ...]:
         code = compile(tree, where, "exec")
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", 0) or 0
+        said = str(getattr(error, "msg", error))
         raise RuleError(
-            f"Line {line}: {printable(getattr(error, 'msg', error), limit=300)}",
+            f"Line {line}: {printable(said, limit=300)}",
             "Mend the Python text.",
             line,
         ) from error
@@ -101,7 +102,7 @@ def compile_rule(source: str, full: str) -> tuple[Any, ...]:
     except Exception as error:
         line = line_of(error, where)
         raise RuleError(
-            f"Line {line}: {type(error).__name__}: {printable(error, limit=500)}",
+            f"Line {line}: {type(error).__name__}: {printable(str(error), limit=500)}",
             "Mend the text; the pattern language is tvm.relax.dpl.",
             line,
         ) from error

@@ -61,8 +61,8 @@ class Detector(msgspec.Struct, frozen=True, kw_only=True):
         resized = opened.resize(
             (self.width, self.height), _filter((width, height), (self.width, self.height))
         )
-        values = np.asarray(resized, dtype=np.float32) / np.float32(255)
-        values = (values - np.float32(self.mean)) / np.float32(self.std)
+        mean, std = (np.asarray(value, dtype=np.float32) for value in (self.mean, self.std))
+        values = (np.asarray(resized, dtype=np.float32) / np.float32(255) - mean) / std
         return np.ascontiguousarray(values.transpose(2, 0, 1)[None])
 
     def postprocess(

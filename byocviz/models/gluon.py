@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from byocviz.errors import ModelError, missing
+from byocviz.doctor import RELAY
+from byocviz.errors import MissingPackage, ModelError
 from byocviz.models._common import first_lines
 from byocviz.models._detector import Detector
 from byocviz.models.gluon_network import INPUT, SSD, Network, network
@@ -106,8 +107,10 @@ def gluoncv(
             warnings.simplefilter("ignore")
             from tvm import relay
     except ImportError as error:
-        raise missing(
-            "TVM with Relay (0.19 or older)", "relay", "to import a network of GluonCV"
+        raise MissingPackage(
+            f"TVM with Relay (0.19 or older) is not installed, or does not import "
+            f"({first_lines(error, 120)}); it is needed to import a network of GluonCV.",
+            f"In an environment of its own: {RELAY}",
         ) from error
     made = network(name, pretrained=pretrained, weights=weights, seed=seed, shape=shape)
     try:

@@ -19,7 +19,7 @@ from typing import Any
 from byocviz.errors import ByocvizError, ModelError, missing
 from byocviz.models._common import first_lines
 from byocviz.models._detector import METADATA
-from byocviz.models.gluon_network import INPUT, SSD, Network, network
+from byocviz.models.gluon_network import INPUT, SSD, Network, frameworks, network
 
 OPSET = 13
 """The newest that MXNet's exporter knows."""
@@ -52,6 +52,7 @@ def export_gluoncv(
         import onnx
     except ImportError as error:
         raise missing("onnx", "gluoncv", "to write an ONNX model") from error
+    frameworks()
     if not hasattr(onnx, "mapping"):
         raise ModelError(
             f"MXNet's exporter does not work with onnx {onnx.__version__}.",

@@ -14,7 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from byocviz.errors import ArgumentError, MissingPackage, ModelError, missing
+from byocviz.doctor import RELAY
+from byocviz.errors import ArgumentError, MissingPackage, ModelError
 from byocviz.models._common import check_file, first_lines
 from byocviz.models._detector import Detector
 
@@ -110,16 +111,15 @@ def frameworks() -> tuple[Any, Any]:
             import gluoncv
             import mxnet
     except ImportError as error:
-        raise missing(
-            f"GluonCV with MXNet ({first_lines(error, 120)})",
-            "gluoncv",
-            "to take a network of its model zoo; it needs Python 3.10 or 3.11",
+        raise MissingPackage(
+            "GluonCV and MXNet are not both installed; they are needed to take a network of the "
+            f"model zoo ({first_lines(error, 120)}).",
+            f"Neither goes with the NumPy of Relax; in an environment of their own: {RELAY}",
         ) from error
     except Exception as error:  # MXNet 1.9 uses names that newer NumPys have dropped
         raise MissingPackage(
             f"GluonCV and MXNet are installed and cannot be imported: {first_lines(error, 200)}",
-            "MXNet 1.9 needs NumPy 1.23: pip install 'byocviz[gluoncv]' in an environment of its "
-            "own, with Python 3.10 or 3.11.",
+            f"MXNet 1.9 needs NumPy 1.23, in an environment of its own: {RELAY}",
         ) from error
     return mxnet, gluoncv
 

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import msgspec
 
+NOISY = 1.5
+"""A spread above this is said beside the median."""
+
 
 class EngineInfo(msgspec.Struct, omit_defaults=True):
     """One subgraph, built for a runtime."""
@@ -56,6 +59,8 @@ class BuildInfo(msgspec.Struct, omit_defaults=True):
     """What TVM compiled the rest for."""
     step: str = ""
     """The step whose module was built."""
+    cannot_run: str = ""
+    """Why it does not run on the machine that built it; empty: it does."""
     engines: list[EngineInfo] = []
     lower_seconds: float = 0.0
     """From Relax to ONNX, all subgraphs."""
@@ -77,7 +82,8 @@ class Difference(msgspec.Struct, omit_defaults=True):
     max_abs: float | None = None
     """Largest absolute difference."""
     max_rel: float | None = None
-    """Largest difference relative to TVM's value, where that is not 0."""
+    """Largest difference relative to TVM's value, of the elements that TVM gives a value above
+    ``atol``: below, the absolute one alone says something. None where there is none."""
     exceeds: bool = False
     """Whether some element differs by more than ``atol + rtol * |TVM's|``."""
     note: str = ""
@@ -93,6 +99,16 @@ class Check(msgspec.Struct, omit_defaults=True):
     differences: list[Difference] = []
     first: str = ""
     """The first subgraph that exceeds the tolerance."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether everything lies within the tolerance."""
+        return not any(one.exceeds for one in self.differences)
+
+    def __repr__(self) -> str:
+        beyond = sum(one.exceeds for one in self.differences)
+        said = f"{beyond} of {len(self.differences)} beyond" if beyond else "all within"
+        return f"<Check: {said} {self.atol:g} + {self.rtol:g} x |TVM's|>"
 
 
 class Part(msgspec.Struct, omit_defaults=True):
@@ -129,6 +145,12 @@ class Variant(msgspec.Struct, omit_defaults=True):
     """Measured in runs of their own, so that the clock does not slow the others."""
     note: str = ""
 
+    @property
+    def noisy(self) -> bool:
+        """Whether the middle four fifths of the runs lie so far apart that the median says
+        little: p90 above `NOISY` times p10."""
+        return bool(self.p10 and self.p90 and self.p90 > NOISY * self.p10)
+
 
 class Latency(msgspec.Struct, omit_defaults=True):
     """Variants timed in turn, one run of each after the other, so that drift hits all alike; each
@@ -140,6 +162,13 @@ class Latency(msgspec.Struct, omit_defaults=True):
     made: str = ""
     machine: dict[str, str] = {}
     note: str = ""
+
+    def __repr__(self) -> str:
+        rows = [
+            f"{one.name} {one.median * 1e3:.3g} ms" if one.median else f"{one.name} cannot"
+            for one in self.variants[:6]
+        ]
+        return f"<Latency: {', '.join(rows)}{', ...' * (len(self.variants) > 6)}>"
 
 
 class Found(msgspec.Struct, array_like=True):
@@ -174,6 +203,15 @@ class Photo(msgspec.Struct, omit_defaults=True):
     image: str = ""
     """A data URL of a JPEG or PNG, perhaps smaller than the photo (of the same proportions)."""
     detected: list[Detected] = []
+
+    def __repr__(self) -> str:
+        found = ", ".join(
+            f"{one.label} {one.score:.3f}" for d in self.detected[:1] for one in d.found
+        )
+        return (
+            f"<Photo {self.name!r}, {self.width} x {self.height}, "
+            f"{len(self.detected)} variants: {found or 'nothing'}>"
+        )
 
 
 class Results(msgspec.Struct, omit_defaults=True):

@@ -36,6 +36,8 @@ def built(recording: Recording, top: int) -> RenderableType | None:
     parts: list[RenderableType] = [indented(printable(words, limit=200))]
     if info.stands_in_for:
         parts.append(indented(stand_in(info)))
+    if info.cannot_run:
+        parts.append(indented(printable(f"It cannot run here: {info.cannot_run}", limit=400)))
     parts.append(
         indented(
             f"lowering to ONNX {figures.seconds(info.lower_seconds)}, engines "
@@ -115,6 +117,13 @@ def timed(recording: Recording) -> RenderableType | None:
         table.add_row(*_row(variant, max(medians, default=0.0), base))
     info = recording.results.build
     lines: list[RenderableType] = [table, indented(conditions(latency))]
+    if any(variant.noisy for variant in latency.variants):
+        lines.append(
+            indented(
+                "Noisy: p90 lies far above p10, so the median and its ratios say little. Time it "
+                "again when the machine is quiet."
+            )
+        )
     if info is not None and info.stands_in_for:
         lines.append(indented(stand_in(info)))
     return Group(*lines)
@@ -130,6 +139,8 @@ def _row(variant: Variant, most: float, base: float | None) -> list[Text]:
     bar = "#" * max(1, round(variant.median / most * BAR)) if most else ""
     if base and variant.kind != "tvm":
         bar += f" {base / variant.median:.1f} x as fast"
+    if variant.noisy:
+        bar += " (noisy)"
     times = (variant.median, variant.p10, variant.p90, variant.first)
     row = [printable(name, limit=60), *map(figures.seconds, times), count, bytes_]
     return [*map(Text, row), Text(bar)]

@@ -1,4 +1,5 @@
-// Builds dist/viewer.js, viewer.css, worker.js and graphviz.wasm.gz. The page holds the layout
+// Builds dist/viewer.js, viewer.css, worker.js and graphviz.wasm.gz, and for notebooks notebook.js,
+// frame.js and frame.css. The page holds the layout
 // worker and Graphviz as the text of elements, so that one HTML file works from file:// without any
 // request, and its scripts are small and run early.
 import { build } from "esbuild";
@@ -71,6 +72,17 @@ const page = await build({
   jsxImportSource: "preact",
 });
 
+// The widget of notebooks: the module that the front end loads, and the page in its frame.
+const outer = await build({ ...common, entryPoints: ["src/notebook/outer.ts"], format: "esm" });
+const inner = await build({
+  ...common,
+  entryPoints: ["src/notebook/inner.tsx"],
+  outdir: "dist",
+  format: "iife",
+  jsx: "automatic",
+  jsxImportSource: "preact",
+});
+
 mkdirSync(join(here, "dist"), { recursive: true });
 const script = page.outputFiles.find((file) => file.path.endsWith(".js"));
 const style = page.outputFiles.find((file) => file.path.endsWith(".css"));
@@ -79,4 +91,8 @@ const inline = (code) => code.replace(/<(\/script)/gi, "<\\$1").replace(/<!--/g,
 writeFileSync(join(here, "dist/viewer.js"), inline(script.text));
 writeFileSync(join(here, "dist/worker.js"), inline(worker.outputFiles[0].text));
 writeFileSync(join(here, "dist/viewer.css"), style.text);
+writeFileSync(join(here, "dist/notebook.js"), outer.outputFiles[0].text);
+const [code, looks] = [".js", ".css"].map((end) => inner.outputFiles.find((file) => file.path.endsWith(end)).text);
+writeFileSync(join(here, "dist/frame.js"), inline(code));
+writeFileSync(join(here, "dist/frame.css"), looks);
 writeFileSync(join(here, "dist/graphviz.wasm.gz"), gzipSync(await wasmOf(graphviz), { level: 9 }));

@@ -17,7 +17,15 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 OLDEST_NODE = 18
-BUNDLE = ("viewer.js", "viewer.css", "worker.js", "graphviz.wasm.gz")
+BUNDLE = (
+    "viewer.js",
+    "viewer.css",
+    "worker.js",
+    "graphviz.wasm.gz",
+    "notebook.js",
+    "frame.js",
+    "frame.css",
+)
 SOURCES = ("src", "build.mjs", "package.json", "package-lock.json", "tsconfig.json")
 COMMAND = "npm ci && npm run build"
 

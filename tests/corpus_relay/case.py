@@ -17,7 +17,7 @@ class Case:
 
     ``subgraphs`` is how many external functions the four passes leave for ``backend`` on the
     module as it is (nothing prepared, nothing pruned); found by reasoning, None where it was not.
-    ``operators`` are the calls of operators.
+    ``operators`` are the calls of operators. ``fails`` names the step whose pass in TVM raises.
     """
 
     name: str
@@ -28,6 +28,7 @@ class Case:
     tags: frozenset[str] = field(default_factory=frozenset)
     subgraphs: int | None = None
     operators: int | None = None
+    fails: str = ""
 
     def __str__(self) -> str:
         return self.name
@@ -43,6 +44,7 @@ def case(
     params: Callable[[], dict[str, np.ndarray]] | None = None,
     subgraphs: int | None = None,
     operators: int | None = None,
+    fails: str = "",
 ) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
     """Add the decorated builder to the corpus under its name; it returns a module, or the result
     of a function of all its free variables."""
@@ -56,7 +58,7 @@ def case(
 
         name = build.__name__
         CASES.append(
-            Case(name, make, backend, entry, params, frozenset(tags), subgraphs, operators)
+            Case(name, make, backend, entry, params, frozenset(tags), subgraphs, operators, fails)
         )
         return build
 

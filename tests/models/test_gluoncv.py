@@ -155,7 +155,7 @@ def test_what_cannot_be_is_refused() -> None:
         with pytest.raises(ArgumentError):
             network(SMALL, pretrained=False, shape=shape)  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="does not run on an input"):
-        network(SMALL, pretrained=False, shape=(1, 3, 1, 1))
+        network("alexnet", pretrained=False, shape=(1, 3, 20, 20))
 
 
 def test_a_classifier_finds_no_boxes() -> None:

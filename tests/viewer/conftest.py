@@ -113,6 +113,7 @@ class Viewer:
 
     def open(self, path: Path, link: str = "", drawn: bool = True) -> Viewer:
         self.page.goto(path.as_uri() + (f"#{link}" if link else ""))
+        self.page.wait_for_selector(".app, .fatal")
         if drawn:
             self.drawn()
         return self

@@ -5,13 +5,15 @@ Nothing here imports TVM: native libraries build in a process that has none.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from typing import Any
 
 from byocviz.building.errors import RuntimeMissing
 from byocviz.building.runtimes.base import Engine, Runtime, Tell
 
-__all__ = ["Choice", "Engine", "Runtime", "Tell", "auto", "choose", "get", "names"]
+__all__ = ["Choice", "Engine", "Runtime", "Tell", "auto", "choose", "get", "names", "of_stand_in"]
 
 _HOMES = {
     "onnxruntime": "byocviz.building.runtimes.onnxruntime",
@@ -88,6 +90,16 @@ def choose(runtime: str | Runtime | None, backend: str) -> Choice:
     if found.name in own:
         return Choice(found)
     return Choice(found, title, f"{found.title} was asked for.")
+
+
+def of_stand_in(choice: Choice, backend: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options without those that only the runtime knows which ``choice`` stands in for, so
+    that a script runs on a machine without it too. Others stay, to be refused where unknown."""
+    if not choice.stands_in_for:
+        return dict(options)
+    _, own = _MEANT.get(backend, (backend, ()))
+    meant = {name for runtime in own for name in get(runtime).options}
+    return {n: v for n, v in options.items() if n in choice.runtime.options or n not in meant}
 
 
 def _said(title: str, reason: str) -> str:

@@ -53,7 +53,10 @@ class TensorrtRtx(TrtRuntime):
         wanted = options["compute_capability"]
         if wanted is None:
             here = gpu()
-            return tuple(known) if here is None or here.sm not in known else (here.sm,)
+            if here is not None and here.sm in known:
+                return (here.sm,)
+            # Turing has no kernels for some products of float32 matrices.
+            return tuple(name for name in known if name != "SM75")
         name = str(wanted).upper().replace(".", "")
         name = name if name.startswith("SM") else f"SM{name}"
         if name not in known:

@@ -163,7 +163,7 @@ def _inputs(reading: Reading, site: Site, ids: Ids) -> list[Tensor]:
                 continue
             name = getattr(leaf, "name", "") or _made_by(leaf, reading)
             tensors.setdefault(
-                (leaf.node, leaf.out),
+                _source(leaf),
                 Tensor(
                     name or f"input {len(tensors)}",
                     type_text(ty),
@@ -180,7 +180,7 @@ def _outputs(reading: Reading, site: Site, ids: Ids) -> list[Tensor]:
         ty = getattr(leaf, "ty", None)
         name = _made_by(leaf, reading)
         tensors.setdefault(
-            (leaf.node, leaf.out),
+            _source(leaf),
             Tensor(
                 name or f"output {len(tensors)}",
                 type_text(ty),
@@ -199,3 +199,8 @@ def _made_by(leaf: Any, reading: Reading) -> str:
         return variable
     call = reading.calls.get(leaf.origin)
     return call_name(call) if call is not None else "if"
+
+
+def _source(leaf: Any) -> tuple[int, int]:
+    """What tells one tensor from another: a tuple may hold one twice."""
+    return getattr(leaf, "source", None) or (leaf.node, leaf.out)

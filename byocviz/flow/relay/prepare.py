@@ -53,7 +53,8 @@ def _no_dropout(module: tvm.IRModule, _: str, __: Any) -> tvm.IRModule:
 
 
 def _no_unused(module: tvm.IRModule, entry: str, _: Any) -> tvm.IRModule:
-    return relay.transform.RemoveUnusedFunctions([entry])(module)
+    # The pass writes into the module that it is given.
+    return relay.transform.RemoveUnusedFunctions([entry])(module.clone())
 
 
 def _layout(module: tvm.IRModule, _: str, __: Any) -> tvm.IRModule:
@@ -96,7 +97,9 @@ REWRITES = (
     RelayRewrite(
         "remove-unused-functions",
         "Drops functions that the entry does not call.",
-        "from tvm import relay\nmod = relay.transform.RemoveUnusedFunctions([{entry!r}])(mod)",
+        "from tvm import relay\n"
+        "# On a copy: the pass writes into the module that it is given.\n"
+        "mod = relay.transform.RemoveUnusedFunctions([{entry!r}])(mod.clone())",
         _no_unused,
     ),
     RelayRewrite(

@@ -39,7 +39,7 @@ function calls the one before twice would unfold without end."""
 class Typed(Value):
     """A value with its Relay type, as far as it is needed: of a leaf."""
 
-    __slots__ = ("name", "ty")
+    __slots__ = ("name", "source", "ty")
 
     def __init__(
         self,
@@ -50,11 +50,14 @@ class Typed(Value):
         expr: Any = None,
         ty: Any = None,
         name: str = "",
+        source: tuple[int, int] | None = None,
     ) -> None:
         super().__init__(node, origin, out, fields, expr)
         self.ty = ty
         self.name = name
         """Of the parameter that it is, if it is one."""
+        self.source = source or (node, out)
+        """The node and result that it comes from, tuples and elements looked through."""
 
 
 def read_module(
@@ -529,7 +532,8 @@ def _through(node: int, values: list[Value]) -> list[Value]:
             fields = [again(field) for field in value.fields]
             return Typed(node, value.origin, start, fields, value.expr, ty, name)
         count += 1
-        return Typed(node, value.origin, count - 1, None, value.expr, ty, name)
+        source = getattr(value, "source", None)
+        return Typed(node, value.origin, count - 1, None, value.expr, ty, name, source)
 
     return [again(value) for value in values]
 

@@ -12,10 +12,11 @@ from __future__ import annotations
 from typing import Any
 
 from tvm import relay
+from tvm.ir import Op
 
 from byocviz.flow.relay.compat import composite_of, key_of
 
-_LEAVES = (relay.Var, relay.Constant, relay.GlobalVar)
+_LEAVES = (relay.Var, relay.Constant, relay.GlobalVar, relay.Constructor, Op)
 
 
 class Item:
@@ -31,7 +32,7 @@ class Item:
         """The callee of a call."""
         self.children: list[Any] = []
         """Keys of the expressions that it uses, in order; a leaf (variable, constant, global
-        variable) is there itself. A call's callee that is no operator comes after its arguments."""
+        variable, constructor, operator) is there itself. A call's callee that is no operator comes after its arguments."""
         self.scope = 0
 
 

@@ -331,13 +331,31 @@ def _failure(error: Exception, verdicts: Verdicts) -> StepError:
             f"then record(..., rules={{{fault.rule.name!r}: False}}) leaves the rule out.",
             trace,
         )
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    text = str(error)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     return StepError(
         type(error).__name__,
         lines[-1][:1000] if lines else type(error).__name__,
-        "The steps before it are recorded. The trace says where in TVM it was raised.",
+        next((mend for said, mend in _MENDS if said in text), "")
+        + "The steps before it are recorded. The trace says where in TVM it was raised.",
         trace,
     )
+
+
+_MENDS = (
+    (
+        "contains free variables",
+        "TVM's PartitionGraph loses values that are bound by let or by a match: record the module "
+        "after relay.transform.ToGraphNormalForm, where nothing needs the let. ",
+    ),
+    ("candidates are:", "TVM's MergeComposite needs a function named main: rename the entry. "),
+    (
+        "ty=ref(",
+        "TVM's AnnotateTarget puts borders round references too, and those are of no tensor: take "
+        "them out before recording. ",
+    ),
+)
+"""What TVM 0.19's passes say of modules that they do not take, and what to do about it."""
 
 
 def _digest(module: tvm.IRModule) -> Weights:

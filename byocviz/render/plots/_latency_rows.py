@@ -140,8 +140,11 @@ def _details(row: Row) -> str:
     variant, said = row.variant, []
     if row.ms is not None and variant.parts:
         inside, between = row.parts
-        said.append(f"{figures.plural(len(inside), 'subgraph')} {_words.said(sum(inside))}")
-        said.append(f"TVM between {_words.said(between)}")
+        # Clocked in runs of their own: their times need not add up to the median.
+        share = sum(inside) / (sum(inside) + between) if sum(inside) + between else None
+        said.append(f"{figures.share(share)} of a run in {figures.plural(len(inside), 'subgraph')}")
+    if variant.noisy:
+        said.append("noisy: p90 far above p10")
     if row.first is not None:
         said.append(f"first run {_words.said(row.first)}")
     if variant.kind == "byoc" and variant.coverage_ops is not None:

@@ -30,10 +30,19 @@ def record(case: Case, **options):
     )
 
 
+def check_failed(case: Case, recording) -> None:
+    """A step fails just where TVM's own pass does, and says what to do."""
+    failed = recording.failed
+    assert (failed.name if failed else "") == case.fails, failed and failed.error
+    if failed:
+        assert failed.error.mend
+        assert recording.steps[-1] is failed
+
+
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_properties_hold(case):
     recording = record(case)
-    assert recording.failed is None, recording.failed.error
+    check_failed(case, recording)
     check_all(recording)
     check_calls(recording, case.params() if case.params else None)
     assert from_bytes(to_bytes(recording)) == recording
@@ -42,8 +51,12 @@ def test_properties_hold(case):
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_unprepared_it_is_what_tvm_makes(case):
     recording = record(case, prepare=False, prune=False)
-    assert recording.failed is None, recording.failed.error
+    check_failed(case, recording)
     check_all(recording)
+    if case.fails:
+        with pytest.raises(tvm.TVMError):
+            partitioned(case.build(), case.backend)  # without byocviz as well
+        return
     if case.entry == "main":
         # byocviz's own names are those of TVM's passes, function by function.
         wanted = external(partitioned(case.build(), case.backend), case.backend)
@@ -62,6 +75,8 @@ def test_unprepared_it_is_what_tvm_makes(case):
 def test_no_step_changes_a_result(case):
     recording = record(case, verify=True)
     for step in recording.steps:
+        if step.error is not None:
+            continue
         assert step.verify_error == "", (step.name, step.verify_error)
         assert step.max_difference is not None
         assert step.max_difference <= (1e-5 if step.name != "import" else 0.0), step.name
@@ -75,7 +90,7 @@ def test_the_module_is_left_as_it_was(case):
     assert tvm.ir.save_json(module) == before
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if c.tags & {"random", "if", "loop"}], ids=str)
+@pytest.mark.parametrize("case", [c for c in CASES if c.tags & {"random", "if", "loop"} and not c.fails], ids=str)
 def test_everything_pruned_is_as_before(case):
     recording = record(case, prune=byocviz.PrunePolicy(min_ops=10**6))
     assert not [s for s in recording.last.subgraphs if s.backend == case.backend]

@@ -23,6 +23,7 @@ export interface BuildInfo {
   title: string;
   stands_in_for: string;
   why: string;
+  cannot_run: string;
   codegen: string;
   target: string;
   step: string;
@@ -134,7 +135,7 @@ function size(value: unknown, fallback: number | null = null): number | null {
 function build(r: Raw): BuildInfo {
   return {
     runtime: l.text(r.runtime), title: l.text(r.title) || l.text(r.runtime),
-    stands_in_for: l.text(r.stands_in_for), why: l.text(r.why), codegen: l.text(r.codegen, "python"),
+    stands_in_for: l.text(r.stands_in_for), why: l.text(r.why), cannot_run: l.text(r.cannot_run), codegen: l.text(r.codegen, "python"),
     target: l.text(r.target), step: l.text(r.step),
     engines: l.list(r.engines).map((one) => engine(l.dict(one))),
     lower_seconds: size(r.lower_seconds, 0), tvm_seconds: size(r.tvm_seconds, 0),

@@ -1,0 +1,66 @@
+"""Builds and runs what is explored: on the explorer's thread, with its progress and its cancel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from byocviz.explorer import words
+from byocviz.explorer.session import Stopped
+from byocviz.progress import Progress
+
+if TYPE_CHECKING:
+    from byocviz.explorer.explorer import Explorer
+
+
+class _Shown(Progress):
+    """A progress that the explorer shows."""
+
+    def __init__(self, explorer: Explorer) -> None:
+        super().__init__("Building")
+        self._explorer = explorer
+
+    def _changed(self) -> None:
+        self._explorer.say_progress(self.line())
+
+
+def build_and_run(
+    explorer: Explorer, runtime: str, options: Mapping[str, Any], photo: Any, repeat: int
+) -> None:
+    """What `Explorer.build` says. Raises what `byocviz.build` and its questions raise."""
+    from byocviz.building.build import build
+    from byocviz.building.isolate import Cancel
+    from byocviz.errors import ModelError
+
+    explorer.adopt()
+    recording = explorer.session.run_all()
+    explorer._publish()
+    cancel = Cancel()
+    explorer._worker.on_cancel(cancel.cancel)
+
+    def part(name: str) -> None:
+        if explorer._worker.cancelled:
+            raise Stopped("Cancelled.", "What was measured before stays.")
+        explorer.say_progress(name)
+
+    with _Shown(explorer):
+        built = build(recording, runtime=runtime, options=options or None, cancel=cancel)
+        explorer.built = built
+        explorer._publish()
+        part("Comparing with TVM alone")
+        built.check()
+        explorer._publish()
+        part("Timing")
+        built.latency(repeat=repeat)
+        explorer._publish()
+        if photo is not None:
+            part("Looking at the picture")
+            try:
+                built.detect(photo)
+            except ModelError as error:
+                explorer.panel.built.value = words.measured(recording.results) + words.failure(error)
+                raise
+    explorer._view["tab"] = "results"
+    explorer._publish()
+    explorer.viewer.tell({"type": "show", "show": {"tab": "results"}})
+    explorer.panel.built.value = words.measured(recording.results)

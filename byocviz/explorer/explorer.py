@@ -1,0 +1,548 @@
+"""`Explorer`: a `Session` as a widget. Its thread does the work; its state lives here alone."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import itertools
+import os
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import ipywidgets
+import traitlets
+
+from byocviz.errors import ArgumentError, ByocvizError
+from byocviz.explorer import words
+from byocviz.explorer.panel import Panel
+from byocviz.explorer.session import Session, Stopped
+from byocviz.explorer.settings import Settings
+from byocviz.explorer.static import still
+from byocviz.explorer.stops import LAYOUTS, TABS, Stop, read_stop
+from byocviz.explorer.viewer import Viewer
+from byocviz.explorer.worker import Worker
+from byocviz.recording import Recording
+from byocviz.recording.printable import printable
+from byocviz.recording.schema import STEPS, PrunePolicy
+
+if TYPE_CHECKING:
+    from byocviz.building.built import Build
+
+_numbers = itertools.count(1)
+_LARGEST_PICTURE = 600_000
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+
+
+class Explorer(ipywidgets.VBox):  # type: ignore[misc]
+    """The flow over one module, driven by widgets. Made by `byocviz.explore`.
+
+    Traits to observe, set and link: ``step`` (the name of the step that is looked at; setting one
+    that has not run runs it), ``selection`` (``{"op": id}``, ``{"subgraph": index}`` or None),
+    ``rules`` and ``prepare`` (names to True or False), ``busy``. Work is done on a thread of its
+    own; `wait` waits for it. What cannot be is said in the widget, and by `error`.
+    """
+
+    step = traitlets.Unicode("import")
+    selection = traitlets.Dict(allow_none=True, default_value=None)
+    rules = traitlets.Dict()
+    prepare = traitlets.Dict()
+    busy = traitlets.Bool(False)
+
+    def __init__(self, mod: Any, backend: Any = "tensorrt", *, height: int = 680, **record: Any):
+        self.session = Session(mod, backend, tell=self._told, **record)
+        self.wanted: Settings = self.session.settings
+        """The settings as the controls say; the session has them once its thread is there."""
+        self.error: BaseException | None = None
+        """What the last job raised."""
+        self.built: Build | None = None
+        self.drawn: Mapping[str, Any] = {}
+        """What a view last said it drew: the state's number and milliseconds in the browser."""
+        self._name = f"byocviz{next(_numbers)}-{os.getpid()}"
+        self._view: dict[str, Any] = {"layout": "split", "tab": "graph", "from": "", "function": ""}
+        self._zoom: Any = None
+        self._furthest = 0
+        self._picture = ""
+        self._svg_path: Path | None = None
+        self._handle: Any = None
+        self._wanted_lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        with contextlib.suppress(RuntimeError):
+            self._loop = asyncio.get_running_loop()
+        self._worker = Worker(self._finished)
+        self.viewer = Viewer(self._name, self._heard, height=height)
+        super().__init__()
+        self._following = False
+        self._mirror()
+        self.panel = Panel(self)
+        self.children = [self.panel.top, self.viewer, self.panel.below]
+        self._following = True
+        self.panel.show()
+        self.run_to("import")
+
+    # -- what is known
+
+    @property
+    def recording(self) -> Recording:
+        """The record of the steps that ran; that of `Session`, which is always the truth."""
+        return self.session.recording
+
+    @property
+    def stops(self) -> list[Stop]:
+        """What was marked."""
+        return self.session.stops
+
+    @property
+    def policy(self) -> PrunePolicy:
+        """The prune policy as it is set; one that prunes nothing where pruning is off."""
+        given = self.wanted.prune
+        if isinstance(given, PrunePolicy):
+            return given
+        return (self.session._resolved.backend.prune if given else None) or PrunePolicy()
+
+    # -- what is asked for; each returns at once
+
+    def next(self) -> None:
+        """Look at the next step."""
+        self.step = STEPS[min(self._at() + 1, len(STEPS) - 1)]
+
+    def previous(self) -> None:
+        """Look at the step before."""
+        self.step = STEPS[max(self._at() - 1, 0)]
+
+    def _at(self) -> int:
+        return STEPS.index(self.step) if self.step in STEPS else 0
+
+    def run_to(self, step: str) -> None:
+        """Run what is missing up to a step, and look at it."""
+        if step not in STEPS:
+            raise ArgumentError(f"There is no step {step!r}.", f"Its steps: {', '.join(STEPS)}.")
+        self._furthest = max(self._furthest, STEPS.index(step))
+        self._submit("run", self._run)
+        self.step = step
+
+    def run_all(self) -> None:
+        """Run every step; the step that is looked at stays."""
+        self._furthest = len(STEPS) - 1
+        self._submit("run", self._run)
+
+    def change(self, **changes: Any) -> None:
+        """Change settings (fields of `Settings`); what they touch runs again.
+
+        Raises `ArgumentError` and `BackendError` for what there is not; nothing changes then.
+        """
+        with self._wanted_lock:
+            wanted = self.wanted.changed(**changes)
+            if wanted == self.wanted:
+                return
+            wanted.resolve()
+            self.wanted = wanted
+        self._mirror()
+        self._submit("run", self._run)
+
+    def toggle_rule(self, name: str, on: bool) -> None:
+        """Switch one rule, by its full name."""
+        self.change(rules={**self.wanted.rules, name: on})
+
+    def hold(self, ops: Iterable[int], on: bool = True) -> None:
+        """Offload nothing after these operators (by id), or again."""
+        ids = frozenset(ops)
+        for identity in ids:
+            if on and identity not in self.recording.ops:
+                raise ArgumentError(
+                    f"There is no operator {identity!r}.", "Give ids of the recording's operators."
+                )
+        self.change(held=self.wanted.held | ids if on else self.wanted.held - ids)
+
+    def hold_chosen(self) -> None:
+        """`hold` for the operators that are chosen in the drawing."""
+        chosen = self.selection or {}
+        step = next((s for s in self.recording.steps if s.name == self.step), None)
+        if "op" in chosen:
+            self.hold([chosen["op"]])
+        elif step and chosen.get("subgraph", -1) in range(len(step.subgraphs)):
+            self.hold(step.subgraphs[chosen["subgraph"]].op_ids)
+        else:
+            raise ArgumentError("No operator is chosen.", "Click a node of the drawing first.")
+
+    def try_rule(self, source: str, *, time_limit: float = 20.0) -> None:
+        """Match a rule's text by itself and mark what it matches; see `Session.try_rule`."""
+
+        def work() -> None:
+            trial = self.session.try_rule(
+                source, time_limit=time_limit, cancelled=lambda: self._worker.cancelled
+            )
+            self.panel.rule_said.value = words.tried(trial)
+            self.viewer.tell(
+                {"type": "matches", "title": "what the rule matches", "ops": trial.operators}
+            )
+
+        self.panel.rule_said.value = "trying ..."
+        self._submit("try", work)
+
+    def add_rule(self, name: str, source: str) -> None:
+        """Try a rule, add it before the others and run again from composite."""
+
+        def work() -> None:
+            try:
+                self.session.add_rule(name, source)
+            except ByocvizError as error:
+                self.panel.rule_said.value = words.failure(error)
+                raise
+            with self._wanted_lock:
+                self.wanted = self.wanted.changed(added=self.session.settings.added)
+            self.panel.rule_said.value = words.good("Added.")
+            self._run()
+
+        self.panel.rule_said.value = "trying ..."
+        self._submit("add", work)
+
+    def build(
+        self,
+        runtime: str = "auto",
+        *,
+        fp16: bool = False,
+        photo: Any = None,
+        repeat: int = 10,
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Run all steps, build, check against TVM alone, time, and look at a picture: the name of
+        a bundled one, a path, an image or its bytes; None for none. Results go into the recording.
+        """
+        from byocviz.explorer.building import build_and_run
+
+        self._furthest = len(STEPS) - 1
+        self._submit(
+            "build",
+            lambda: build_and_run(
+                self,
+                runtime,
+                {**(options or {}), **({"fp16": True} if fp16 else {})},
+                picture_of(photo),
+                repeat,
+            ),
+        )
+
+    def cancel(self) -> None:
+        """Drop what waits, and end what is under way as soon as it can; earlier steps stay."""
+        self._worker.cancel()
+        self.wanted = self.session.settings
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until all that was asked for is done; False after ``timeout`` seconds."""
+        return self._worker.wait(timeout)
+
+    # -- a talk
+
+    def mark(self, note: str = "", **where: Any) -> Stop:
+        """Add a stop for the replay: what is looked at now, with a note in Markdown. Fields of
+        `Stop` may be given instead of what is looked at."""
+        known = self.selection or {}
+        zoom = self._zoom
+        stop = read_stop(
+            {
+                "step": self.step,
+                "note": note,
+                "select": known,
+                "zoom": zoom,
+                "layout": self._view.get("layout"),
+                "tab": self._view.get("tab"),
+                "from": self._view.get("from"),
+                "function": self._view.get("function"),
+            }
+        )
+        if where:
+            from dataclasses import replace
+
+            stop = replace(stop, **where)
+        self.session.mark(stop)
+        self._publish()
+        self._post(self.panel.show)
+        return stop
+
+    def unmark(self, index: int) -> None:
+        """Take a stop off, by its number from 0."""
+        self.session.unmark(index)
+        self._publish()
+        self._post(self.panel.show)
+
+    # -- keeping
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the recording; see `Recording.save`."""
+        return self.recording.save(path)
+
+    def to_html(self, path: str | os.PathLike[str]) -> Path:
+        """Write the page that opens anywhere."""
+        return self.recording.to_html(path, step=self.step)
+
+    def to_svg(self, path: str | os.PathLike[str]) -> Path:
+        """Have a view write its drawing, whole, as SVG: the file is there once it answered."""
+        self._svg_path = Path(path)
+        self.viewer.tell({"type": "picture?"})
+        return self._svg_path
+
+    def script(self) -> str:
+        """The pipeline as text that runs when pasted where ``mod`` is the module."""
+        return self.session.script()
+
+    # -- the work, on its thread
+
+    def _submit(self, name: str, work: Callable[[], Any]) -> None:
+        self._show_busy(True, name)
+        self._worker.submit(name, work)
+
+    def _run(self) -> None:
+        """Take the newest settings, run what is looked at, show it, and run the rest."""
+        self.adopt()
+        here = self.step if self.step in STEPS else STEPS[0]
+        target = STEPS[max(self._furthest, STEPS.index(here))]
+        missing = target not in self.session.done
+        self.session.run_to(here)
+        self._publish()
+        if missing and target != here:
+            self.session.run_to(target)
+            self._publish()
+
+    def adopt(self) -> None:
+        """Give the session the newest settings. Only for the thread that works."""
+        with self._wanted_lock:
+            wanted, now = self.wanted, self.session.settings
+        changes = {
+            name: getattr(wanted, name)
+            for name in ("backend", "rules", "prepare", "prune", "lowerable", "held", "added")
+            if getattr(wanted, name) != getattr(now, name)
+        }
+        if changes:
+            self.session.change(**changes)
+            with self._wanted_lock:
+                if self.wanted == wanted:
+                    self.wanted = self.session.settings
+
+    def _told(self, text: str, done: int, total: int) -> None:
+        if self._worker.cancelled:
+            raise Stopped("Cancelled.", "What ran before stays; run it again to go on.")
+        self.say_progress(f"{text} ({done + 1} of {total})")
+
+    def say_progress(self, text: str) -> None:
+        """Show what goes on now; raises `Stopped` where it was cancelled."""
+        self.panel.say(f"<i>{words.text(text)} ...</i>")
+
+    def _finished(self, name: str, error: BaseException | None) -> None:
+        self.error = error
+        if error is not None:
+            # What could not be taken is not wanted any more.
+            with self._wanted_lock:
+                self.wanted = self.session.settings
+            self._publish()
+            self.panel.say(words.failure(error))
+            if name == "build":
+                self.panel.built.value = words.failure(error)
+        else:
+            self._say_cost()
+        self._post(self._settle)
+
+    def _settle(self) -> None:
+        self._mirror()
+        self.panel.show()
+        self._show_busy(self._worker.busy and bool(self._worker._waiting))
+        self._refresh_still()
+
+    def _say_cost(self) -> None:
+        step = next((s for s in self.recording.steps if s.name == self.step), None)
+        if step is not None:
+            self.panel.say(words.cost(step))
+
+    def _show_busy(self, on: bool, name: str = "") -> None:
+        self.busy = on
+        self.panel.cancel.disabled = not on
+        if on and name:
+            self.panel.say(f"<i>{words.text(name)} ...</i>")
+
+    def _post(self, call: Callable[[], Any]) -> None:
+        """Call on the kernel's own thread, where there is one that listens."""
+        if self._loop is not None and self._loop.is_running():
+            self._loop.call_soon_threadsafe(call)
+        else:
+            call()
+
+    # -- between the views and the session
+
+    def _publish(self) -> int:
+        done = self.session.done
+        pending = [] if self.session.recording.failed else [n for n in STEPS if n not in done]
+        return self.viewer.publish(
+            self.session.recording, pending, sorted(self.wanted.held), self._shown()
+        )
+
+    def _shown(self) -> dict[str, Any]:
+        return {**self._view, "step": self.step, "select": self.selection}
+
+    def _mirror(self) -> None:
+        """Bring the traits to what is wanted."""
+        was, self._following = self._following, False
+        try:
+            self.rules = dict(self.wanted.rules)
+            self.prepare = rewrites_of(self.wanted.prepare)
+        finally:
+            self._following = was
+
+    @traitlets.observe("step")  # type: ignore[untyped-decorator]
+    def _step_changed(self, change: Any) -> None:
+        if not self._following:
+            return
+        if change["new"] not in STEPS:
+            self.step = change["old"]
+            raise ArgumentError(
+                f"There is no step {change['new']!r}.", f"Its steps: {', '.join(STEPS)}."
+            )
+        self._furthest = max(self._furthest, self._at())
+        self.panel.show_step()
+        self.viewer.tell({"type": "show", "show": self._shown()})
+        if change["new"] not in self.session.done and self.recording.failed is None:
+            self._submit("run", self._run)
+        elif not self.busy:
+            self._say_cost()
+            self._refresh_still()
+
+    @traitlets.observe("selection")  # type: ignore[untyped-decorator]
+    def _selection_changed(self, change: Any) -> None:
+        if self._following:
+            self.viewer.tell({"type": "show", "show": {"select": change["new"]}})
+
+    @traitlets.observe("rules", "prepare")  # type: ignore[untyped-decorator]
+    def _switched(self, change: Any) -> None:
+        if self._following:
+            self.change(**{change["name"]: dict(change["new"])})
+
+    def _heard(self, content: Mapping[str, Any]) -> None:
+        """A view says something. It may be anyone's page: nothing is taken as it comes."""
+        kind = content.get("type")
+        if kind == "view":
+            self._looked(content)
+        elif kind == "hold":
+            ops = content.get("ops")
+            ids = [i for i in ops if type(i) is int] if isinstance(ops, list) else []
+            self.panel._act(lambda: self.hold(ids, on=bool(content.get("on"))))
+            self._post(self.panel.show)
+        elif kind == "drawn":
+            self.drawn = dict(content)
+        elif kind == "picture":
+            self._pictured(content)
+
+    def _looked(self, content: Mapping[str, Any]) -> None:
+        given = content.get("show")
+        show = read_stop(
+            {**given, "select": given.get("select") or {}} if isinstance(given, dict) else {}
+        )
+        self._zoom = content.get("zoom")
+        select = (
+            {"op": show.op}
+            if show.op is not None
+            else {"subgraph": show.subgraph}
+            if show.subgraph is not None
+            else None
+        )
+        self._view = {
+            "layout": show.layout if show.layout in LAYOUTS else "split",
+            "tab": show.tab if show.tab in TABS else "graph",
+            "from": show.left,
+            "function": show.function,
+        }
+        was, self._following = self._following, False
+        step = show.step if show.step in STEPS else self.step
+        moved = step != self.step
+        try:
+            self.selection = select
+            self.step = step
+        finally:
+            self._following = was
+        self.viewer.tell(
+            {"type": "show", "except": content.get("view"), "show": self._shown()}
+        )
+        if moved:
+            self._furthest = max(self._furthest, self._at())
+            self.panel.show_step()
+            if step not in self.session.done and self.recording.failed is None:
+                self._submit("run", self._run)
+            elif not self.busy:
+                self._say_cost()
+
+    def _pictured(self, content: Mapping[str, Any]) -> None:
+        svg, png = content.get("svg"), content.get("png")
+        if isinstance(svg, str) and self._svg_path is not None:
+            path, self._svg_path = self._svg_path, None
+            path.write_text(svg, encoding="utf-8")
+        elif isinstance(png, str) and len(png) < _LARGEST_PICTURE:
+            self._picture = png
+            self._refresh_still()
+
+    # -- display
+
+    def still(self) -> str:
+        """The last state as HTML without scripts, for front ends without widgets."""
+        return still(self.recording, self.step, self._picture, self._name)
+
+    def _refresh_still(self) -> None:
+        self.viewer._static = still(self.recording, self.step, "", "")
+        if self._handle is not None:
+            with contextlib.suppress(Exception):  # a display that is gone is no matter
+                self._handle.update({"text/html": self.still(), "text/plain": ""}, raw=True)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
+        return {
+            WIDGET_VIEW: {"version_major": 2, "version_minor": 0, "model_id": self.model_id},
+            "text/html": self.still(),
+            "text/plain": repr(self),
+        }
+
+    def _ipython_display_(self, **kwargs: Any) -> None:
+        # Two outputs: the widget, and beside it what stays readable without one. The second is
+        # hidden while a widget lives, and rewritten as things change.
+        from IPython.display import display
+
+        bundle = self._repr_mimebundle_()
+        display({key: bundle[key] for key in (WIDGET_VIEW, "text/plain")}, raw=True)
+        self._handle = display(
+            {"text/html": self.still(), "text/plain": ""}, raw=True, display_id=True
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"<Explorer {printable(self.session.title, limit=80)!r}, "
+            f"backend={self.recording.backend.name!r}, steps={self.session.done}>"
+        )
+
+
+def rewrites_of(prepare: bool | Mapping[str, bool]) -> dict[str, bool]:
+    """Every rewrite of the prepare step by name, on or off."""
+    from byocviz.flow.relax.prepare import REWRITES
+
+    given = prepare if isinstance(prepare, Mapping) else {}
+    other = prepare if isinstance(prepare, bool) else True
+    return {spec.name: given.get(spec.name, other) for spec in REWRITES}
+
+
+def picture_of(photo: Any) -> Any:
+    """What `Build.detect` takes for a photo; bytes become an image.
+
+    Raises `ArgumentError` for bytes that are no image.
+    """
+    if isinstance(photo, bytes):
+        from PIL import Image
+
+        try:
+            return Image.open(io.BytesIO(photo)).convert("RGB")
+        except Exception as error:
+            raise ArgumentError(
+                f"The picture cannot be read: {error}", "Give a JPEG or PNG file."
+            ) from error
+    if isinstance(photo, str):
+        from byocviz.models import ssd
+
+        bundled = ssd.photos()
+        if photo in bundled:
+            return {photo: bundled[photo]}
+    return photo
