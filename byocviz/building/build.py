@@ -46,9 +46,9 @@ def build(
     ``byocviz.building.runtimes.get(name).options``; with ``"auto"``, those of the runtime that was
     meant (``{"fp16": True}``) are left out where another stands in. ``target`` is what TVM
     compiles the rest for: a name, a dictionary or a `tvm.target.Target`; by default the CPU, and
-    the GPU where the runtime works there and TVM can. ``codegen="native"`` takes the codegen that this TVM was
-    built with in place of byocviz's; ``options`` are then its own. ``step`` is the step whose
-    module is built: by default the last.
+    the GPU where the runtime works there and TVM can. ``codegen="native"`` takes the codegen that
+    this TVM was built with in place of byocviz's; ``options`` are then its own. ``step`` is the
+    step whose module is built: by default the last.
 
     Engines are built in a child process (``isolate``), so that a native library that crashes or
     takes longer than ``time_limit`` seconds an engine ends with an error, not with this process;

@@ -185,7 +185,7 @@ def matched() -> tvm.IRModule:
     return mod
 
 
-@case("reference", operators=2, fails="merge")
+@case("reference", "no-vm", operators=2, fails="merge")
 def reference() -> Any:
     """A value is written to a reference and read back."""
     ref, ignored = relay.var("ref"), relay.var("ignored")

@@ -78,7 +78,7 @@ def several_outputs() -> Any:
     return relay.Tuple([relay.nn.relu(made), relay.tanh(made)])
 
 
-@case("two-outputs", operators=5)
+@case("two-outputs", operators=6)
 def outputs_to_tvm() -> Any:
     made = conv(x())
     one, other = relay.nn.relu(made), relay.tanh(made)
@@ -302,9 +302,8 @@ def dynamic_batch() -> Any:
 
 
 @case("image", operators=2)
-def resized() -> Any:
-    made = conv(x())
-    return relay.image.resize2d(made, size=(16, 16))
+def normalized() -> Any:
+    return relay.nn.lrn(conv(x()), size=3)
 
 
 @case("detection", operators=2)
@@ -325,7 +324,7 @@ def dnnl_operators() -> Any:
     return relay.round(relay.add(relay.exp(data), relay.nn.relu(data)))
 
 
-@case("bundled", entry="main", operators=12)
+@case("branches", operators=11)
 def inception() -> Any:
     data = x()
     one = relay.nn.relu(conv(data, 1, size=1))

@@ -1,0 +1,168 @@
+"""A real JupyterLab (or Notebook 7) with a notebook of the test's own, in a real Chromium."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+SETUP = """\
+import sys
+sys.path.insert(0, {root!r})
+import byocviz
+"""
+
+
+def write_notebook(path: Path, *cells: str) -> Path:
+    """A notebook of code cells; the first makes byocviz and the tests' corpus importable."""
+    root = str(Path(__file__).parents[2])
+    notebook = nbformat.v4.new_notebook()
+    notebook.cells = [nbformat.v4.new_code_cell(text) for text in (SETUP.format(root=root), *cells)]
+    notebook.metadata["kernelspec"] = {
+        "name": "python3", "display_name": "Python 3", "language": "python",
+    }
+    nbformat.write(notebook, path)
+    return path
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextlib.contextmanager
+def serving(folder: Path, app: str = "lab") -> Iterator[str]:
+    """Jupyter's server for a folder; gives its address. ``app`` is ``lab`` or ``notebook``."""
+    port = _free_port()
+    home = folder / ".home"
+    for part in ("config", "data", "runtime", "settings"):
+        (home / part).mkdir(parents=True, exist_ok=True)
+    environment = {
+        **os.environ,
+        "JUPYTER_CONFIG_DIR": str(home / "config"),
+        "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
+        "JUPYTER_DATA_DIR": str(home / "data"),
+        "JUPYTERLAB_SETTINGS_DIR": str(home / "settings"),
+        "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces"),
+        "IPYTHONDIR": str(home / "ipython"),
+    }
+    log = open(folder / "server.log", "wb")  # noqa: SIM115
+    process = subprocess.Popen(
+        [
+            sys.executable, "-m", "jupyterlab" if app == "lab" else app,
+            "--no-browser", f"--ServerApp.port={port}", "--ServerApp.port_retries=0",
+            "--IdentityProvider.token=", "--ServerApp.password=", "--ServerApp.ip=127.0.0.1",
+            f"--ServerApp.root_dir={folder}", "--ServerApp.allow_root=True",
+            "--ServerApp.disable_check_xsrf=True", "--LabApp.extension_manager=readonly",
+        ],
+        cwd=folder, env=environment, stdout=log, stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+    )
+    address = f"http://127.0.0.1:{port}"
+    try:
+        end = time.monotonic() + 120
+        while True:
+            try:
+                with urllib.request.urlopen(f"{address}/api/status", timeout=5):
+                    break
+            except OSError:
+                assert process.poll() is None, (folder / "server.log").read_text()[-3000:]
+                assert time.monotonic() < end, (folder / "server.log").read_text()[-3000:]
+                time.sleep(0.3)
+        yield address
+    finally:
+        process.terminate()
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+        log.close()
+
+
+class Desk:
+    """A page of Jupyter with one notebook."""
+
+    def __init__(self, page: Any, address: str, app: str = "lab") -> None:
+        self.page, self.address, self.app = page, address, app
+        self.errors: list[str] = []
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.console: list[str] = []
+        page.on("console", lambda message: self.console.append(f"{message.type}: {message.text}"))
+
+    def open(self, name: str) -> Desk:
+        way = f"/lab/tree/{name}?reset" if self.app == "lab" else f"/notebooks/{name}"
+        self.page.goto(self.address + way)
+        self.page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=90_000)
+        self.page.wait_for_timeout(1000)
+        return self
+
+    def run(self, cells: int) -> None:
+        """Run the first so many cells."""
+        self.page.locator(".jp-Cell .cm-content").first.click()
+        for _ in range(cells):
+            self.page.keyboard.press("Shift+Enter")
+            self.page.wait_for_timeout(150)
+
+    @property
+    def frame(self) -> Any:
+        """The viewer's frame."""
+        return self.page.frame_locator("iframe[title=byocviz]").first
+
+    def child(self) -> Any:
+        """The viewer's frame as a thing that evaluates scripts."""
+        handle = self.page.wait_for_selector("iframe[title=byocviz]", timeout=90_000)
+        return handle.content_frame()
+
+    def until(self, script: str, arg: Any = None, timeout: float = 60, frame: bool = True) -> None:
+        end = time.monotonic() + timeout
+        said: Any = None
+        while True:
+            with contextlib.suppress(Exception):
+                where = self.child() if frame else self.page
+                said = where.evaluate(script, arg)
+                if said:
+                    return
+            assert time.monotonic() < end, f"still not: {script} ({arg}): {said}"
+            self.page.wait_for_timeout(50)
+
+    def at(self, step: str, timeout: float = 60) -> None:
+        """Wait until a step is drawn."""
+        self.until(
+            "name => { const now = document.querySelector('.step[aria-current=step]');"
+            " return now && now.querySelector('.step-name').textContent === name"
+            " && !now.textContent.includes('not run yet')"
+            " && document.documentElement.dataset.drawn !== undefined"
+            " && document.querySelectorAll('.pane-after .node').length > 0 }",
+            step, timeout,
+        )
+
+    def button(self, text: str) -> Any:
+        return self.page.locator("button.jupyter-button", has_text=text)
+
+    def tab(self, text: str) -> None:
+        self.page.locator(".widget-tab .lm-TabBar-tab", has_text=text).first.click()
+
+    def save(self) -> None:
+        self.page.keyboard.press("Escape")
+        self.page.keyboard.press("Control+s")
+        self.page.wait_for_timeout(1500)
+
+    def shot(self, path: str | Path) -> None:
+        self.page.screenshot(path=str(path))
+
+
+def outputs(path: Path) -> list[dict[str, Any]]:
+    """All outputs of a saved notebook."""
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    return [out for cell in notebook["cells"] for out in cell.get("outputs", [])]
