@@ -56,6 +56,7 @@ def _packages(relay: bool) -> list[tuple[str, str, str]]:
         ("onnx", "to build, and to read ONNX models", "relay" if relay else "relax"),
         ("pandas", "for tables as data frames", "tables"),
         ("matplotlib", "for figures of latency and detections", "plots"),
+        ("graphviz", "for figures of graphs (.svg, .pdf, .png)", "graphviz"),
     ]
     if relay:
         own = [
@@ -67,8 +68,6 @@ def _packages(relay: bool) -> list[tuple[str, str, str]]:
             ("onnxslim", "to simplify ONNX models before the import", "relax"),
             ("torch", "to import PyTorch programs", "torch"),
             ("tflite", "to import TFLite models", "tflite"),
-            # MXNet holds it below what the extra asks for.
-            ("graphviz", "for figures of graphs (.svg, .pdf, .png)", "graphviz"),
         ]
     found = [(name, use, f"pip install 'byocviz[{extra}]'") for name, use, extra in both + own]
     if not relay:

@@ -26,5 +26,6 @@ def run(arguments: argparse.Namespace) -> int:
         for finding in findings:
             print(f"{finding.state:7} {finding.name:{width}}  {finding.value}")
             if finding.mend and finding.state != "ok":
-                print(f"{'':8}{'':{width}}  -> {finding.mend}")
+                for line in finding.mend.split("\n"):
+                    print(f"{'':8}{'':{width}}  -> {line}")
     return 1 if any(f.state == "broken" for f in findings) else 0

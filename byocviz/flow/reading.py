@@ -75,6 +75,8 @@ class Reading:
         self.graph = Graph()
         self.calls: dict[int, Any] = {}
         """The TVM call of each node of kind ``op`` or ``call``, in the order of the text."""
+        self.names: dict[int, str] = {}
+        """What each call calls: filled where the reader has it at hand."""
         self.tags: dict[int, int] = {}
         self.variables: dict[int, str] = {}
         self.values: dict[int, list[Value]] = {}

@@ -6,6 +6,7 @@ Needs a TVM that has Relay (0.19 or older); see CONTRIBUTING.
 from __future__ import annotations
 
 from .case import CASES, Case
+
 from . import control, random_graphs, straight, walkthrough  # isort: skip  (they add the cases)
 
 __all__ = ["CASES", "Case", "control", "random_graphs", "straight", "walkthrough"]

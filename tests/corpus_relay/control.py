@@ -57,9 +57,7 @@ def same_in_both_branches() -> Any:
 @case("let", operators=3, fails="partition")
 def lets() -> Any:
     a, b = relay.var("a"), relay.var("b")
-    return relay.Let(
-        a, conv(x()), relay.Let(b, relay.nn.relu(a), relay.add(b, relay.const(1.0)))
-    )
+    return relay.Let(a, conv(x()), relay.Let(b, relay.nn.relu(a), relay.add(b, relay.const(1.0))))
 
 
 @case("let", "dead", operators=2)

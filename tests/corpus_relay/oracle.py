@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import Any, ClassVar
 
 import tvm
 from tvm import relay
@@ -18,7 +18,7 @@ class _Target:
     class kind:
         name = "tensorrt"
 
-    attrs = {
+    attrs: ClassVar = {
         "tensorrt_version": [6, 0, 1],
         "use_implicit_batch": True,
         "max_workspace_size": 1 << 30,
@@ -63,9 +63,9 @@ def external(mod: tvm.IRModule, backend: str) -> dict[str, Counter[str]]:
     """The operators of each external function of the backend, by its name."""
     found = {}
     for var, function in mod.functions.items():
-        if isinstance(function, relay.Function) and function.attrs:
-            if function.attrs["Compiler"] == backend:
-                found[str(var.name_hint)] = operators(function)
+        attrs = function.attrs if isinstance(function, relay.Function) else None
+        if attrs and attrs["Compiler"] == backend:
+            found[str(var.name_hint)] = operators(function)
     return found
 
 

@@ -48,6 +48,11 @@ def serving(folder: Path, app: str = "lab") -> Iterator[str]:
     home = folder / ".home"
     for part in ("config", "data", "runtime", "settings"):
         (home / part).mkdir(parents=True, exist_ok=True)
+    news = home / "settings" / "@jupyterlab" / "apputils-extension"
+    news.mkdir(parents=True)
+    (news / "notification.jupyterlab-settings").write_text(
+        '{"fetchNews": "false", "checkForUpdates": false}'
+    )
     environment = {
         **os.environ,
         "JUPYTER_CONFIG_DIR": str(home / "config"),
@@ -109,10 +114,15 @@ class Desk:
 
     def run(self, cells: int) -> None:
         """Run the first so many cells."""
-        self.page.locator(".jp-Cell .cm-content").first.click()
-        for _ in range(cells):
-            self.page.keyboard.press("Shift+Enter")
-            self.page.wait_for_timeout(150)
+        for number in range(cells):
+            cell = self.page.locator(".jp-Cell").nth(number)
+            end = time.monotonic() + 120
+            # A key that comes before the kernel is there is lost.
+            while cell.locator(".jp-InputPrompt").first.inner_text().strip() in ("[ ]:", "[]:"):
+                assert time.monotonic() < end, "the cell does not run"
+                cell.locator(".cm-content").first.click()
+                self.page.keyboard.press("Shift+Enter")
+                self.page.wait_for_timeout(1500)
 
     @property
     def frame(self) -> Any:

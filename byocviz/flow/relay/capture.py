@@ -15,7 +15,6 @@ from byocviz.flow.placing import Sheet, origin, place_in_place, place_outlined, 
 from byocviz.flow.profile import operators_by_name, parameters, total
 from byocviz.flow.reading import Reading, Site
 from byocviz.flow.relay.compat import attribute, functions_of, key_of
-from byocviz.flow.relay.operators import call_name
 from byocviz.flow.relay.text import function_text
 from byocviz.flow.relay.types import tensor_bytes, type_text
 from byocviz.recording.schema import FunctionView, Step, Subgraph, Tensor
@@ -197,8 +196,7 @@ def _made_by(leaf: Any, reading: Reading) -> str:
         return ""
     if variable := reading.variables.get(leaf.origin, ""):
         return variable
-    call = reading.calls.get(leaf.origin)
-    return call_name(call) if call is not None else "if"
+    return reading.names.get(leaf.origin, "if")
 
 
 def _source(leaf: Any) -> tuple[int, int]:

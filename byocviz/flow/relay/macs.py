@@ -117,9 +117,8 @@ _COUNTED: dict[str, Callable[[Any], int | None]] = {
 }
 
 
-def macs(call: Any) -> int | None:
-    """Multiply-accumulates of a call of an operator; None where they cannot be known."""
-    name = str(call.op.name)
+def macs(call: Any, name: str) -> int | None:
+    """Multiply-accumulates of a call of the operator ``name``; None where they cannot be known."""
     count = _COUNTED.get(name)
     if count is not None:
         return count(call)

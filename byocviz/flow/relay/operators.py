@@ -28,14 +28,13 @@ def clipped(value: Any) -> str:
     return text if len(text) <= _MAX_TEXT else text[: _MAX_TEXT - 1] + "…"
 
 
-def attributes(call: Any) -> dict[str, str]:
-    """The call's attributes as text; those that are not set are left out."""
-    attrs = call.attrs
-    if attrs is None or not hasattr(attrs, "keys"):
+def attributes(attrs: Any) -> dict[str, str]:
+    """A call's attributes as text; those that are not set are left out."""
+    if not hasattr(attrs, "keys"):
         return {}
     found = {}
     for name in attrs.keys():  # noqa: SIM118
-        value = attrs[name] if not hasattr(attrs, name) else getattr(attrs, name)
+        value = getattr(attrs, name, None)
         if value is not None and plain(value) != "":
             found[plain(name)] = clipped(value)
     return found
@@ -53,6 +52,7 @@ class Operators:
         self._held: list[Any] = []
         """Constants whose keys are in ``read``: held, that no other gets one's address."""
         self._types: dict[int, str] = {}
+        self._attrs: dict[int, dict[str, str]] = {}
 
     def describe(self, identity: int, reading: Reading, node: int) -> Operator:
         call = reading.calls[node]
@@ -60,25 +60,35 @@ class Operators:
         read = self._parameters(arguments)
         if read:
             self.read[identity] = read
-        operator = isinstance(call.op, Op)
+        operator = reading.graph.nodes[node].kind == "op"
         return Operator(
             identity,
-            call_name(call),
+            reading.names[node],
             function=reading.name,
             kind="operator" if operator else "call",
             var=reading.variables[node],
             source=self.sources.get(identity, ""),
-            attrs=attributes(call) if operator else {},
+            attrs=self._attributes(call) if operator else {},
             arg_types=[self._text(leaf) for leaf in arguments],
             out_types=self._results(call.checked_type),
-            macs=macs(call) if operator else 0,
+            macs=macs(call, reading.names[node]) if operator else 0,
             param_count=sum(n for _, n, _ in read),
             param_bytes=sum(size for _, _, size in read),
         )
 
+    def _attributes(self, call: Any) -> dict[str, str]:
+        attrs = call.attrs
+        if attrs is None:
+            return {}
+        key = key_of(attrs)
+        found = self._attrs.get(key)
+        if found is None:
+            found = self._attrs[key] = attributes(attrs)
+            self._held.append(attrs)
+        return found
+
     def refresh(self, ops: dict[int, Operator], readings: list[Reading], ids: Ids) -> None:
         """Write types, attributes and parameters anew, where a rewrite changed them."""
-        self._types.clear()
         for reading in readings:
             for node in reading.calls:
                 old = ops[ids[reading.name, node]]

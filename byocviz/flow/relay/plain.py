@@ -6,19 +6,18 @@ from typing import Any
 
 import tvm
 from tvm import relay
-from tvm.ir import GlobalVar, Op
+from tvm.ir import GlobalVar
 
 from byocviz.flow.relay.compat import (
     BEGIN,
     END,
     attribute,
-    composite_of,
     functions_of,
     key_of,
     plain,
     typed,
 )
-from byocviz.flow.relay.scopes import Body, Item
+from byocviz.flow.relay.scopes import Body, Item, has_callee
 
 
 def plain_module(module: tvm.IRModule) -> tvm.IRModule:
@@ -87,9 +86,9 @@ class _Inliner:
 
     def _call(self, item: Item, parts: list[Any], env: dict[int, Any]) -> Any:
         call, op = item.expr, item.op
-        if isinstance(op, Op) and op.name in (BEGIN, END):
+        if item.name in (BEGIN, END):
             return parts[0]
-        function = op if composite_of(op) else None
+        function = op if item.rule else None
         if isinstance(op, GlobalVar) and plain(op.name_hint) in self.boxed:
             function = self.functions[plain(op.name_hint)]
         if function is not None:
@@ -97,8 +96,8 @@ class _Inliner:
                 key_of(param): part for param, part in zip(function.params, parts, strict=True)
             }
             return self.body(function.body, {**env, **inner})
-        count = len(call.args)
-        new_op = parts[count] if len(parts) > count else op
+        count = len(parts) - has_callee(item)
+        new_op = parts[count] if has_callee(item) else op
         if isinstance(op, relay.Var):
             new_op = env.get(key_of(op), op)
         return relay.Call(new_op, parts[:count], call.attrs, call.type_args, call.span)

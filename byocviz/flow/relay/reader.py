@@ -12,7 +12,7 @@ from typing import Any
 
 import tvm
 from tvm import relay
-from tvm.ir import GlobalVar, Op
+from tvm.ir import GlobalVar
 
 from byocviz.errors import ModuleError
 from byocviz.flow.reading import Origin, Reading, Site, Value
@@ -20,14 +20,12 @@ from byocviz.flow.relay.compat import (
     BEGIN,
     END,
     attribute,
-    composite_of,
     functions_of,
     key_of,
     plain,
-    tag_of,
 )
 from byocviz.flow.relay.regions import Regions
-from byocviz.flow.relay.scopes import Body, Item
+from byocviz.flow.relay.scopes import Bodies, Item, Param
 from byocviz.flow.relay.types import type_text
 from byocviz.recording.schema import Edge, Node
 
@@ -66,12 +64,13 @@ def read_module(
     *,
     outlined: bool = False,
     uncalled: frozenset[str] | None = None,
+    bodies: Bodies | None = None,
 ) -> list[Reading]:
     """Read every Relay function that is not drawn inside another, the entry first.
 
     ``outlined`` draws external functions by themselves and their calls as single nodes.
     ``uncalled`` names the composite and external functions that are read even if nothing calls
-    them: those that were given. None reads them all.
+    them: those that were given. None reads them all. ``bodies`` keeps what was read of functions.
     """
     functions = functions_of(module)
     boxed = {
@@ -79,7 +78,7 @@ def read_module(
         for name, function in functions.items()
         if attribute(function, "Composite") or attribute(function, "Compiler")
     }
-    reader = _Reader(functions, boxed, outlined)
+    reader = _Reader(functions, boxed, outlined, bodies or Bodies())
     own = sorted((n for n in functions if n not in boxed), key=lambda n: (n != entry, n))
     readings = [reader.read(name) for name in own]
     if outlined:
@@ -91,8 +90,16 @@ def read_module(
 
 
 class _Reader:
-    def __init__(self, functions: dict[str, Any], boxed: set[str], outlined: bool) -> None:
+    def __init__(
+        self, functions: dict[str, Any], boxed: set[str], outlined: bool, bodies: Bodies
+    ) -> None:
         self.functions = functions
+        self.bodies = bodies
+        self.compilers = {
+            name: plain(compiler)
+            for name in boxed
+            if (compiler := attribute(functions[name], "Compiler"))
+        }
         self.boxed = boxed
         self.outlined = outlined
         self.drawn: set[str] = set()
@@ -107,15 +114,15 @@ class _Reader:
         self.site = -1
         function = self.functions[name]
         # What an external function calls is part of it, an external function too.
-        self.within = bool(attribute(function, "Compiler"))
+        self.within = name in self.compilers
         self.block_count = 0
         self.region_count = 0
         self.block = 0
         self.env: dict[int, Value] = {}
         self.drawn.add(name)
-        for param in function.params:
+        for param in self.bodies.params(function):
             self.param(param, -1)
-        result = _Frame(self, function.body, -1).run()
+        result = _Frame(self, function, -1).run()
         self.feed(result, self.node("output", "result", -1))
         self.r.results += [leaf.origin for leaf in result.leaves()]
         return self.r
@@ -124,11 +131,9 @@ class _Reader:
         self.nodes.append(Node(kind, plain(label), [], parent, type_, plain(callee)))
         return len(self.nodes) - 1
 
-    def param(self, param: Any, parent: int) -> None:
-        ty = param.checked_type
-        name = plain(param.name_hint)
-        node = self.node("param", name, parent, type_text(ty))
-        self.env[key_of(param)] = spread(node, None, ty, param, name)
+    def param(self, param: Param, parent: int) -> None:
+        node = self.node("param", param.name, parent, param.text)
+        self.env[param.key] = spread(node, None, param.ty, param.var, param.name)
 
     def feed(self, value: Value, node: int, slot: int = 0) -> int:
         """Draw the edges of one argument; returns the next free slot."""
@@ -160,11 +165,11 @@ def spread(
 class _Frame:
     """One body, as it is read in one place: of a function, or inlined at a call."""
 
-    def __init__(self, reader: _Reader, root: Any, parent: int) -> None:
+    def __init__(self, reader: _Reader, function: Any, parent: int) -> None:
         self.reader = reader
         self.r = reader.r
         self.parent = parent
-        self.body = Body(root)
+        self.body = reader.bodies.of(function)
         self.values: dict[int, Value] = {}
         self.constants: dict[tuple[int, int], int] = {}
         self.inner: dict[int, dict[int, int]] = {}
@@ -225,7 +230,7 @@ class _Frame:
             ]  # a recursive function is bound to the variable by which it calls itself
             label = self.names.get(names[0], "function") if names else "function"
             node = self.owners[item.key] = self.reader.node("function", label, outer)
-            for param in item.expr.params:
+            for param in self.reader.bodies.params(item.expr):
                 self.reader.param(param, node)
         return node
 
@@ -243,7 +248,7 @@ class _Frame:
     def _pattern(self, pattern: Any, box: int) -> None:
         """Draw the variables that a clause binds."""
         for var in _bound(pattern):
-            self.reader.param(var, box)
+            self.reader.param(Param(var), box)
 
     # -- values
 
@@ -311,7 +316,7 @@ class _Frame:
         slot = 0
         for value in values:
             slot = self.reader.feed(value, node, slot)
-        return spread(node, None, item.expr.checked_type, item.expr)
+        return spread(node, None, item.ty, item.expr)
 
     def _place(self, item: Item) -> int:
         """The box that an item's node lies in: its region's, or its scope's."""
@@ -335,7 +340,7 @@ class _Frame:
         return index
 
     def _tuple(self, item: Item, values: list[Value]) -> Value:
-        ty = item.expr.checked_type
+        ty = item.ty
         node = self.reader.node("tuple", "", self._place(item))
         slot = 0
         for value in values:
@@ -350,7 +355,7 @@ class _Frame:
         node = self.reader.node("get", f".{index}", self._place(item))
         if field is None:
             self.reader.feed(whole, node)
-            return spread(node, whole.origin, item.expr.checked_type, item.expr)
+            return spread(node, whole.origin, item.ty, item.expr)
         self.reader.feed(field, node)
         (value,) = _through(node, [field])
         return value
@@ -364,51 +369,43 @@ class _Frame:
                     self.reader.edges.append(Edge(leaf.node, node, slot, leaf.out))
                 inputs.append(leaf.origin)
         self.r.inputs[node] = inputs
-        return spread(node, node, item.expr.checked_type, item.expr)
+        return spread(node, node, item.ty, item.expr)
 
     def _local(self, item: Item, result: Value) -> Value:
         box = self._function_box(item, self._box(item.scope))
         self.reader.feed(result, self.reader.node("output", "result", box))
         self.r.results += [leaf.origin for leaf in result.leaves()]
-        return Typed(box, None, expr=item.expr, ty=item.expr.checked_type)
+        return Typed(box, None, expr=item.expr, ty=item.ty)
 
     # -- calls
 
     def _call(self, item: Item) -> Value:
         op = item.op
         count = len(item.children)
-        if isinstance(op, Op):
-            name = op.name
-            if name in (BEGIN, END):
-                return self._border(item, name)
-            return self._operator(item, "op", "", count)
+        if item.name:
+            if item.name in (BEGIN, END):
+                return self._border(item, item.name)
+            return self._operator(item, "op", "")
         if isinstance(op, GlobalVar):
             name = plain(op.name_hint)
             if name in self.reader.boxed:
-                function = self.reader.functions[name]
-                external = bool(attribute(function, "Compiler"))
-                if not (self.reader.outlined and external and not self.reader.within):
-                    return self._inline(item, function, name)
-                value = self._operator(item, "call", name, count)
-                site = Site(
-                    name,
-                    plain(attribute(function, "Compiler")),
-                    self.reader.home,
-                    value.node,
-                    item.expr,
-                )
+                compiler = self.reader.compilers.get(name, "")
+                if not (self.reader.outlined and compiler and not self.reader.within):
+                    return self._inline(item, self.reader.functions[name], name)
+                value = self._operator(item, "call", name)
+                site = Site(name, compiler, self.reader.home, value.node, item.expr)
                 self.r.sites.append(site)
                 return value
-            return self._operator(item, "call", name, count)
-        if composite_of(op):
-            return self._inline(item, op, self.reader.home)
+            return self._operator(item, "call", name)
+        if item.rule:
+            return self._inline(item, op, self.reader.home, item.rule)
         name = plain(getattr(op, "name_hint", "function"))
         if isinstance(op, relay.Var):
-            value = self._operator(item, "call", name, count)
+            value = self._operator(item, "call", name)
             closure = self._variable(op, item.scope)
             self.reader.feed(closure, value.node, count)
             return value
-        return self._operator(item, "call", name, count)
+        return self._operator(item, "call", name)
 
     def _border(self, item: Item, name: str) -> Value:
         """compiler_begin and compiler_end let the value through, and tell what a region takes."""
@@ -437,7 +434,7 @@ class _Frame:
                 self.borders[root].add(child)
                 self.r.sites[index].arguments.append(self.values[child])
 
-    def _operator(self, item: Item, kind: str, callee: str, count: int) -> Value:
+    def _operator(self, item: Item, kind: str, callee: str) -> Value:
         r, reader = self.r, self.reader
         call = item.expr
         values = [self._of(child, item.scope) for child in item.children]
@@ -449,7 +446,8 @@ class _Frame:
             slot = reader.feed(value, node, slot)
             inputs += [leaf.origin for leaf in value.leaves()]
         r.calls[node] = call
-        r.tags[node] = tag_of(call)
+        r.names[node] = item.name or callee
+        r.tags[node] = item.tag
         r.variables[node] = ""
         r.inputs[node] = inputs
         r.values[node] = values
@@ -464,7 +462,7 @@ class _Frame:
         if site >= 0:
             r.site_of[node] = site
             r.sites[site].nodes.append(node)
-        return spread(node, node, call.checked_type, call)
+        return spread(node, node, item.ty, call)
 
     def _block(self, scope: int) -> int:
         """A number for the scope, unique in the function of the module."""
@@ -478,11 +476,12 @@ class _Frame:
             self.blocks[scope] = number
         return number
 
-    def _inline(self, item: Item, function: Any, name: str) -> Value:
+    def _inline(self, item: Item, function: Any, name: str, rule: str = "") -> Value:
         """Read a composite or external function at one of its calls, inside a box."""
         reader = self.reader
         arguments = [self._of(child, item.scope) for child in item.children]
-        codegen, composite = attribute(function, "Compiler"), attribute(function, "Composite")
+        codegen = "" if rule else reader.compilers.get(name, "")
+        composite = rule or plain(attribute(function, "Composite") or "")
         self._enter(item)
         parent = self._place(item)
         outer = reader.home, reader.rule, reader.site, reader.block
@@ -502,16 +501,16 @@ class _Frame:
         made = -1
         if codegen and reader.site < 0 and not reader.within:
             parent = reader.node("region", name, parent, "", name)
-            site = Site(name, plain(codegen), outer[0], parent, item.expr)
+            site = Site(name, codegen, outer[0], parent, item.expr)
             site.arguments = arguments
             made = reader.site = len(self.r.sites)
             self.r.sites.append(site)
         if composite:
-            reader.rule = plain(composite)
+            reader.rule = composite
             parent = reader.node("composite", reader.rule, parent, "", name)
-        for param, value in zip(function.params, arguments, strict=True):
-            reader.env[key_of(param)] = value
-        result = _Frame(reader, function.body, parent).run()
+        for param, value in zip(reader.bodies.params(function), arguments, strict=True):
+            reader.env[param.key] = value
+        result = _Frame(reader, function, parent).run()
         if made >= 0:
             self.r.sites[made].result = result
         reader.home, reader.rule, reader.site, reader.block = outer

@@ -4,22 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm import relay
-from tvm.ir import Op
-
 from byocviz.flow.relay.compat import BEGIN, END, plain
-from byocviz.flow.relay.scopes import Body, Item
+from byocviz.flow.relay.scopes import Body
 
 DEFAULT = "default"
 """What AnnotateTarget calls the compiler of all that stays on TVM."""
-
-
-def border_of(item: Item) -> str:
-    """The name of an annotation call; "" for anything else."""
-    if item.kind is not relay.Call or not isinstance(item.op, Op):
-        return ""
-    name = item.op.name
-    return plain(name) if name in (BEGIN, END) else ""
 
 
 class Regions:
@@ -33,7 +22,7 @@ class Regions:
         """By region: its root's key."""
         self._parent: dict[int, int] = {}
         self._begins: set[int] = set()
-        borders = {key: name for key, item in body.items.items() if (name := border_of(item))}
+        borders = {k: i.name for k, i in body.items.items() if i.name in (BEGIN, END)}
         self._begins = {key for key, name in borders.items() if name == BEGIN}
         for key, name in borders.items():
             if name != END:

@@ -14,7 +14,8 @@ from typing import Any
 from tvm import relay
 from tvm.ir import Op
 
-from byocviz.flow.relay.compat import composite_of, key_of
+from byocviz.flow.relay.compat import composite_of, key_of, plain, tag_of
+from byocviz.flow.relay.types import type_text
 
 _LEAVES = (relay.Var, relay.Constant, relay.GlobalVar, relay.Constructor, Op)
 
@@ -22,7 +23,7 @@ _LEAVES = (relay.Var, relay.Constant, relay.GlobalVar, relay.Constructor, Op)
 class Item:
     """One expression of a body."""
 
-    __slots__ = ("children", "expr", "key", "kind", "op", "scope")
+    __slots__ = ("_tag", "_ty", "children", "expr", "key", "kind", "name", "op", "rule", "scope")
 
     def __init__(self, expr: Any, key: int) -> None:
         self.expr = expr
@@ -30,10 +31,33 @@ class Item:
         self.kind = type(expr)
         self.op: Any = None
         """The callee of a call."""
+        self.name = ""
+        """Of the operator that is called; "" where it is none."""
+        self.rule = ""
+        """Of the composite function literal that is called; "" where it is none."""
+        self._tag = -2
+        self._ty: Any = None
         self.children: list[Any] = []
         """Keys of the expressions that it uses, in order; a leaf (variable, constant, global
-        variable, constructor, operator) is there itself. A call's callee that is no operator comes after its arguments."""
+        variable, constructor, operator) is there itself. A call's callee that is no leaf comes
+        after its arguments."""
         self.scope = 0
+
+    # What is asked of TVM is kept: each question is a call through ctypes.
+
+    @property
+    def tag(self) -> int:
+        """The number of a call."""
+        if self._tag == -2:
+            self._tag = tag_of(self.expr)
+        return self._tag
+
+    @property
+    def ty(self) -> Any:
+        """The expression's type."""
+        if self._ty is None:
+            self._ty = self.expr.checked_type
+        return self._ty
 
 
 class Scope:
@@ -134,6 +158,43 @@ class Body:
         return {s.slot: s.index for s in self.scopes[1:] if s.owner == item.key}
 
 
+class Param:
+    """A parameter of a function."""
+
+    __slots__ = ("key", "name", "text", "ty", "var")
+
+    def __init__(self, var: Any) -> None:
+        self.var = var
+        self.key = key_of(var)
+        self.name = plain(var.name_hint)
+        self.ty = var.checked_type
+        self.text = type_text(self.ty)
+
+
+class Bodies:
+    """Functions' bodies and parameters, each read once however often it is asked for: passes
+    hand on what they do not change."""
+
+    def __init__(self) -> None:
+        self._bodies: dict[int, tuple[Any, Body]] = {}
+        self._params: dict[int, tuple[Any, list[Param]]] = {}
+
+    def of(self, function: Any) -> Body:
+        key = key_of(function)
+        found = self._bodies.get(key)
+        if found is None:
+            # The function is held on to: another may not get its address.
+            found = self._bodies[key] = function, Body(function.body)
+        return found[1]
+
+    def params(self, function: Any) -> list[Param]:
+        key = key_of(function)
+        found = self._params.get(key)
+        if found is None:
+            found = self._params[key] = function, [Param(param) for param in function.params]
+        return found[1]
+
+
 def _opens_at(item: Item) -> int | None:
     """The first of its children that stands in a scope of its own; None where none does."""
     if item.kind is relay.If or item.kind is relay.Match:
@@ -147,10 +208,13 @@ def children_of(item: Item) -> list[Any]:
     if kind is relay.Call:
         item.op = op = expr.op
         found = list(expr.args)
-        if isinstance(op, (relay.Function, relay.Call, relay.TupleGetItem, relay.If, relay.Let)):
-            if not composite_of(op):
+        if isinstance(op, Op):
+            item.name = plain(op.name)
+        elif isinstance(op, relay.Function):
+            item.rule = composite_of(op)
+            if not item.rule:
                 found.append(op)
-        elif isinstance(op, relay.RefRead | relay.Match):
+        elif not isinstance(op, _LEAVES):
             found.append(op)
         return found
     if kind is relay.Tuple:
@@ -172,3 +236,8 @@ def children_of(item: Item) -> list[Any]:
     if kind is relay.RefWrite:
         return [expr.ref, expr.value]
     return []
+
+
+def has_callee(item: Item) -> bool:
+    """Whether the last child of a call is what it calls."""
+    return item.kind is relay.Call and not item.rule and not isinstance(item.op, _LEAVES)

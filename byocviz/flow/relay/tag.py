@@ -13,15 +13,11 @@ from tvm.ir import SourceName, Span
 
 from byocviz.flow.relay.compat import (
     TAG,
-    attribute,
-    composite_of,
     functions_of,
     plain,
-    tag_of,
-    typed,
     with_functions,
 )
-from byocviz.flow.relay.scopes import Body, Item
+from byocviz.flow.relay.scopes import Bodies, Item, has_callee
 
 _SOURCE = SourceName(TAG)
 
@@ -33,8 +29,9 @@ class Tagger:
     importer gave it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, bodies: Bodies | None = None) -> None:
         self.next = 0
+        self.bodies = bodies or Bodies()
         self.sources: dict[int, str] = {}
         self._seen: set[int] = set()
         self._anew = False
@@ -44,7 +41,9 @@ class Tagger:
         return self.next - 1
 
     def tag(self, module: tvm.IRModule, *, entry: str = "main", anew: bool = False) -> tvm.IRModule:
-        """The same module with each untagged call tagged, its types inferred.
+        """The same module with each untagged call tagged; itself where all are.
+
+        Its types are to be inferred before, and are after.
 
         A number that stands twice (a pass copied a call) is given anew at its second place.
         Numbers run from the entry function on, then by function name. ``anew`` disregards the
@@ -58,11 +57,11 @@ class Tagger:
             new = self._function(functions[name])
             if new is not functions[name]:
                 changed[name] = new
-        return with_functions(module, changed) if changed else typed(module)
+        return with_functions(module, changed) if changed else module
 
     def _function(self, function: Any) -> Any:
         """The function with its calls tagged; itself where all are."""
-        body = Body(function.body)
+        body = self.bodies.of(function)
         made: dict[int, Any] = {}
         changed: set[int] = set()
         for item in body.items.values():
@@ -102,15 +101,15 @@ class Tagger:
 
     def _call(self, item: Item, made: dict[int, Any], below: bool) -> Any:
         call, op = item.expr, item.op
-        args = list(call.args)
-        count = len(args)
         new_op = op
-        if composite_of(op):
+        count = len(item.children)
+        if item.rule:
             new_op = self._function(op)  # its calls are tagged too, apart from the body's
-        elif len(item.children) > count:
+        elif has_callee(item):
+            count -= 1
             callee = item.children[count]
             new_op = made[callee] if isinstance(callee, int) else callee
-        span = self._span(call)
+        span = self._span(item)
         if span is None and not below and new_op is op:
             return call
         parts = [
@@ -118,9 +117,9 @@ class Tagger:
         ]
         return relay.Call(new_op, parts, call.attrs, call.type_args, span or call.span)
 
-    def _span(self, call: Any) -> Any:
+    def _span(self, item: Item) -> Any:
         """A new span for a call; None where it keeps its own."""
-        known = tag_of(call)
+        call, known = item.expr, item.tag
         if known >= 0 and known not in self._seen and not self._anew:
             self._seen.add(known)
             return None
@@ -132,8 +131,3 @@ class Tagger:
         if source:
             self.sources[number] = source
         return Span(_SOURCE, number, number, 0, 0)
-
-
-def is_external(function: Any) -> bool:
-    """Whether the function goes to a backend as a whole."""
-    return bool(attribute(function, "Compiler"))

@@ -21,9 +21,10 @@ from byocviz.flow.reading import Reading
 from byocviz.flow.relay.capture import Printer, capture, name_variables
 from byocviz.flow.relay.checks import Verdicts, where
 from byocviz.flow.relay.compat import attribute, functions_of, key_of, plain
-from byocviz.flow.relay.operators import Operators, call_name
+from byocviz.flow.relay.operators import Operators
 from byocviz.flow.relay.reader import read_module
 from byocviz.flow.relay.reasons import explain
+from byocviz.flow.relay.scopes import Bodies
 from byocviz.flow.relay.steps import RUN, State
 from byocviz.flow.relay.tag import Tagger
 from byocviz.flow.separation import separations
@@ -56,7 +57,8 @@ class Walk:
         )
         self.entry = entry
         self.tell = tell
-        self.tagger = Tagger()
+        self.bodies = Bodies()
+        self.tagger = Tagger(self.bodies)
         self.modules: dict[str, tvm.IRModule] = {}
         """Each step's module, by the step's name."""
         self.wiring = Wiring()
@@ -133,7 +135,7 @@ class Walk:
         outline = None
         if outcome.outlined:
             outline = lambda: read_module(  # noqa: E731
-                module, self.entry, outlined=True, uncalled=self.boxed
+                module, self.entry, outlined=True, uncalled=self.boxed, bodies=self.bodies
             )
         capture(step, module, self.sheet, self.readings, self.ids, self.printer, outline)
         self.state.module = module
@@ -160,11 +162,11 @@ class Walk:
         self.data.weights = _digest(state.module)
 
     def _read(self, module: tvm.IRModule) -> None:
-        self.readings = read_module(module, self.entry)
+        self.readings = read_module(module, self.entry, bodies=self.bodies)
         self.ids = by_tag(self.readings, self.tagger.new)
 
     def _name(self, reading: Reading, node: int) -> str:
-        return call_name(reading.calls[node])
+        return reading.names[node]
 
     def _describe(self, known: Any, created_by: str = "") -> None:
         """Write down the operators that are not yet known, and wire all of them."""
@@ -193,7 +195,6 @@ class Walk:
             rewrite.after = rewrite.before
             return was
         module = self.tagger.tag(module, entry=self.entry)
-        old = dict(self.operators_text())
         self._read(module)
         name_variables(self.readings, module, self.printer)
         self._describe(self.data.ops, rewrite.name)
@@ -203,16 +204,10 @@ class Walk:
             operator.fate, operator.fate_by = fate, rewrite.name
             operator.replaced_by = successors
         rewrite.after = self._alive(self.wiring)
-        rewrite.count = self._places(rewrite.name, gone, made, before, old)
+        rewrite.count = self._places(rewrite.name, gone, made, before)
         return module
 
-    def operators_text(self) -> dict[int, tuple[str, ...]]:
-        """What tells whether a rewrite changed a call that stays: its attributes."""
-        return {i: tuple(self.data.ops[i].attrs.values()) for i in self.wiring.names}
-
-    def _places(
-        self, name: str, gone: Any, made: set[int], before: Wiring, old: dict[int, Any]
-    ) -> int:
+    def _places(self, name: str, gone: Any, made: set[int], before: Wiring) -> int:
         """How many places a rewrite changed: calls that went or came, or were fed otherwise."""
         if name == "bind-parameters":
             return sum(
@@ -234,7 +229,7 @@ class Walk:
 
     def _regrouped(self, module: tvm.IRModule, step: str) -> None:
         """Identity after a pass that only regroups."""
-        self.readings = read_module(module, self.entry, uncalled=self.boxed)
+        self.readings = read_module(module, self.entry, uncalled=self.boxed, bodies=self.bodies)
         self.ids, lost = resolve(self.readings, self.wiring, self._name)
         for reading in self.readings:
             for node in reading.calls:

@@ -101,7 +101,7 @@ def _partition(walk: Walk, operator: str) -> Profile:
 
 
 def _drawn(walk: Walk, state: steps.State) -> Step:
-    readings = read_module(state.module, walk.entry, uncalled=walk.boxed)
+    readings = read_module(state.module, walk.entry, uncalled=walk.boxed, bodies=walk.bodies)
     ids, _ = resolve(readings, walk.wiring, walk._name)
     step = Step("what if")
     sheet = Sheet(walk.entry, walk.data.ops, walk.sheet.read, {}, printed=None)

@@ -80,9 +80,7 @@ def producers(graph: Graph) -> dict[int, list[int]]:
         return None
 
     return {
-        node: [
-            origin for _, src, out in sorted(feeds) if (origin := source(src, out)) is not None
-        ]
+        node: [origin for _, src, out in sorted(feeds) if (origin := source(src, out)) is not None]
         for node, feeds in incoming.items()
     }
 

@@ -93,7 +93,9 @@ def test_the_module_is_left_as_it_was(case):
     assert tvm.ir.save_json(module) == before
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if c.tags & {"random", "if", "loop"} and not c.fails], ids=str)
+@pytest.mark.parametrize(
+    "case", [c for c in CASES if c.tags & {"random", "if", "loop"} and not c.fails], ids=str
+)
 def test_everything_pruned_is_as_before(case):
     recording = record(case, prune=byocviz.PrunePolicy(min_ops=10**6))
     assert not [s for s in recording.last.subgraphs if s.backend == case.backend]

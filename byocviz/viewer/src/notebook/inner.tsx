@@ -197,9 +197,8 @@ function failed(error: unknown): void {
   root.replaceChildren(box);
 }
 
-if (innerWidth < 1300) {
-  s.inspector.value = innerWidth > 1000;
-  if (innerWidth < 900) s.mode.value = "single";
-}
+// In the width of a notebook the drawing comes first; choosing a node opens what is known of it.
+if (innerWidth < 1300) s.inspector.value = false;
+if (innerWidth < 820) s.mode.value = "single";
 listen();
 tell({ type: "ready" });

@@ -9,6 +9,7 @@ import * as s from "./state";
 /** What a step did, in a few words. */
 export function headline(step: Step, i: number): string {
   if (step.error) return `failed: ${step.error.type}`.slice(0, 60);
+  if (step.origin === "pending") return "not run yet";
   const model = s.model.value;
   const before = model.steps[i - 1];
   if (!before) return plural(step.profile.total, "operator");
