@@ -2,7 +2,8 @@
 
 ``byocviz.record(mod)`` walks a module through the flow and returns a `Recording`;
 ``byocviz.load(path)`` opens one that was saved, on any machine; ``byocviz.show(x)`` shows either,
-or a module or model that it records first. ``byocviz.build(x)`` makes the partitioned module run,
+or a module or model that it records first; ``byocviz.replay(path)`` presents one on a stage.
+``byocviz.build(x)`` makes the partitioned module run,
 and checks, times and plots it. Importing this package imports
 neither TVM nor anything else that is heavy: names are looked up when they are first used.
 """
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from byocviz import backends, models
+    from byocviz._replay import replay
     from byocviz._show import show
     from byocviz.backends import Backend
     from byocviz.building.build import build
@@ -40,6 +42,7 @@ _HOMES = {
     "load": "byocviz.recording",
     "load_build": "byocviz.building.loaded",
     "record": "byocviz.flow.record",
+    "replay": "byocviz._replay",
     "show": "byocviz._show",
 }
 _MODULES = {
@@ -64,6 +67,7 @@ __all__ = [
     "models",
     "plots",
     "record",
+    "replay",
     "show",
 ]
 

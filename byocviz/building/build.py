@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,7 +61,8 @@ def build(
     failed; `RuntimeMissing` for a runtime that cannot be used here; `LoweringError` where a
     subgraph has no equal in ONNX (``byocviz.record(mod, lowerable=True)`` makes only such that
     have); `BuildError` where the runtime or TVM refuses; `BuildCancelled`; and what
-    `byocviz.record` raises.
+    `byocviz.record` raises; `ArgumentError` for an option or another argument that cannot be,
+    before anything is recorded.
     """
     try:
         import tvm  # noqa: F401
@@ -70,9 +72,16 @@ def build(
     from byocviz.building import runtimes
     from byocviz.building.built import Build, Plan
     from byocviz.building.cache import EngineCache
+    from byocviz.building.engines import must_be_sound
     from byocviz.building.module import build_module
+    from byocviz.building.runtimes.options import mapping
     from byocviz.flow.record import record
 
+    if isinstance(cache, (str, os.PathLike)):
+        cache = EngineCache(_folder(cache))
+    elif cache is True:
+        cache = EngineCache()
+    must_be_sound(time_limit, None, isolate, cache or None, cancel)
     if isinstance(x, Recording):
         if backend is not None and x.backend.name != getattr(backend, "name", backend):
             raise ArgumentError(
@@ -81,20 +90,17 @@ def build(
             )
         recording = x
     else:
+        name = getattr(backend, "name", backend) or "tensorrt"
+        if codegen != "native" and isinstance(name, str):
+            runtimes.chosen_for(runtime, name, options)
         recording = record(x, backend or "tensorrt", progress=progress)
     wanted = recording.step(step or recording.last.name)
     module = recording.module(wanted.name)
-    if isinstance(cache, (str, Path)):
-        cache = EngineCache(Path(cache))
-    elif cache is True:
-        cache = EngineCache()
     with show_progress(f"Building {recording.title}", enabled=progress) as shown:
         choice = None
-        given = dict(options or {})
+        given = mapping(options)
         if codegen != "native":
-            choice = runtimes.choose(runtime, recording.backend.name)
-            if runtime == "auto":
-                given = runtimes.of_stand_in(choice, recording.backend.name, given)
+            choice, given = runtimes.chosen_for(runtime, recording.backend.name, options)
             if target is None:
                 target = choice.runtime.target()
         operators = {s.function: s.op_ids for s in reversed(wanted.subgraphs)}
@@ -124,3 +130,13 @@ def build(
             tell=shown.update,
         )
     return Build(recording, wanted, runnable, plan, progress=progress)
+
+
+def _folder(path: str | os.PathLike[str]) -> Path:
+    try:
+        return Path(path)
+    except TypeError as error:  # one of bytes
+        raise ArgumentError(
+            f"cache is of the type {type(path).__name__}, which gives no path as text.",
+            "Give True or False, the path of a folder, or a byocviz.building.cache.EngineCache.",
+        ) from error

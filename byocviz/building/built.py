@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
@@ -18,17 +19,16 @@ from byocviz.building.codegen import calling
 from byocviz.building.codegen import machine as virtual_machine
 from byocviz.building.engines import BuiltEngine, build_engines
 from byocviz.building.lower import Lowered
-from byocviz.building.machine import machine, now
 from byocviz.building.module import Runnable
+from byocviz.building.report import report
 from byocviz.building.runtimes import Choice, Engine
 from byocviz.building.tensors import Inputs, checked, signature
-from byocviz.building.tree import tree
 from byocviz.building.variants import TvmAlone, Whole
-from byocviz.errors import ArgumentError, StepMissing
+from byocviz.errors import ArgumentError, ModuleError, StepMissing
 from byocviz.flow.relax.inputs import seeded_inputs
 from byocviz.flow.relax.verify import flat
 from byocviz.recording import Recording
-from byocviz.recording.results import BuildInfo, Check, EngineInfo, Latency, Photo
+from byocviz.recording.results import BuildInfo, Check, Latency, Photo, Results
 from byocviz.recording.schema import Step
 
 if TYPE_CHECKING:
@@ -82,7 +82,9 @@ class Build:
         plan: Plan,
         *,
         progress: bool | None = None,
+        info: BuildInfo | None = None,
     ) -> None:
+        """``info`` is what a build that was saved said of itself; by default it is found out."""
         self.recording = recording
         self.step = step
         self.runnable = runnable
@@ -93,50 +95,23 @@ class Build:
         self._lock = threading.RLock()
         self._alone: TvmAlone | None = None
         self._whole: Whole | None = None
-        self.info = self._report()
-        recording.results.build = self.info
+        found, self._texts = report(step, runnable, plan)
+        self.info = info or found
+        self.results()
 
-    def _report(self) -> BuildInfo:
-        runnable, plan = self.runnable, self.plan
-        ids = {s.function: s.op_ids for s in reversed(self.step.subgraphs)}
-        texts = self.recording.texts
-        engines = []
-        for symbol, built in runnable.built.items():
-            code = f"onnx:{symbol}"
-            texts[code] = runnable.lowered[symbol].text()
-            layers = built.engine.layers()
-            if layers:
-                texts[f"layers:{symbol}"] = layers
-            engines.append(
-                EngineInfo(
-                    symbol,
-                    list(ids.get(symbol, ())),
-                    built.seconds,
-                    built.cached,
-                    built.bytes,
-                    built.engine.describe(),
-                    code,
-                    f"layers:{symbol}" if layers else "",
-                )
-            )
-        choice = plan.choice
-        cannot = choice.runtime.supports() if choice and engines else None
-        return BuildInfo(
-            runtime=choice.runtime.name if choice else "native",
-            title=plan.title,
-            stands_in_for=choice.stands_in_for if choice else "",
-            why=choice.why if choice else "",
-            codegen=plan.codegen,
-            target=str(runnable.target),
-            step=self.step.name,
-            cannot_run=cannot or "",
-            engines=engines,
-            lower_seconds=runnable.lower_seconds,
-            tvm_seconds=runnable.tvm_seconds,
-            tree=tree(runnable.executable, {e.function: plan.title for e in engines}),
-            made=now(),
-            machine=machine(),
-        )
+    def results(self) -> Results:
+        """The recording's results, which are this build's from now on.
+
+        Another build of the same recording may have put its own there: figures of two builds
+        never stand side by side as if they were of one.
+        """
+        recording = self.recording
+        if recording.results.build is not self.info:
+            for key in [k for k in recording.texts if k.startswith(("onnx:", "layers:"))]:
+                del recording.texts[key]
+            recording.texts.update(self._texts)
+            recording.results = Results(build=self.info)
+        return recording.results
 
     # -- running
 
@@ -207,6 +182,13 @@ class Build:
     def named(self, inputs: Inputs | None, seed: int = 0) -> dict[str, Any]:
         """Checked inputs by name; None: from the seed."""
         function, entry = self.runnable.function, self.recording.entry
+        names = [str(p.name) for p in function.params]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ModuleError(
+                f"Several parameters of {entry!r} are named {', '.join(map(repr, twice))}; what "
+                "compares with TVM alone goes by name.",
+                "Rename one; run() takes them in order.",
+            )
         if inputs is None:
             return seeded_inputs(self.runnable.offloaded.module, entry, seed=seed)
         values = checked(function, entry, inputs)
@@ -222,21 +204,23 @@ class Build:
         A subgraph is given the very inputs that its engine got in this run, and compiled by TVM
         for the CPU. ``inputs`` are as for `run`; None: seeded ones. The tolerance is
         ``atol + rtol * |TVM's|``, by default 1e-4 and 1e-3, and 1e-2 for both where the runtime
-        was allowed float16.
+        was allowed float16; tensors of float16 and bfloat16 may differ by 16 units in the last
+        place of their largest value, and integers not at all.
 
         Raises as `run` does, and `BuildError` where TVM alone does not compile the module.
         """
         from byocviz.building.reference import compare_build
 
         low = bool(self.plan.options.get("fp16"))
-        result = compare_build(
-            self,
-            self.named(inputs),
-            atol=(1e-2 if low else 1e-4) if atol is None else atol,
-            rtol=(1e-2 if low else 1e-3) if rtol is None else rtol,
-            words="seeded with 0" if inputs is None else "as given",
-        )
-        self.recording.results.check = result
+        with self._lock:
+            result = compare_build(
+                self,
+                self.named(inputs),
+                atol=_tolerance("atol", atol, 1e-2 if low else 1e-4),
+                rtol=_tolerance("rtol", rtol, 1e-2 if low else 1e-3),
+                words="seeded with 0" if inputs is None else "as given",
+            )
+        self.results().check = result
         return result
 
     def latency(
@@ -262,15 +246,16 @@ class Build:
         """
         from byocviz.building.comparison import compare_latency
 
-        if repeat < 1 or warmup < 0:
+        if not all(isinstance(n, int) for n in (repeat, warmup)) or repeat < 1 or warmup < 0:
             raise ArgumentError(
                 f"repeat is {repeat!r} and warmup {warmup!r}.",
                 "Give at least one round to be timed, and none or more to warm up.",
             )
-        result = compare_latency(
-            self, self.named(inputs), repeat, warmup, dict(settings or {}), name
-        )
-        self.recording.results.latency = result
+        with self._lock:
+            result = compare_latency(
+                self, self.named(inputs), repeat, warmup, dict(settings or {}), name
+            )
+        self.results().latency = result
         return result
 
     def detect(
@@ -290,8 +275,9 @@ class Build:
         """
         from byocviz.building.detect import detect
 
-        found = detect(self, photos, preprocess, postprocess)
-        self.recording.results.photos = found
+        with self._lock:
+            found = detect(self, photos, preprocess, postprocess)
+        self.results().photos = found
         return found
 
     def plot(self, **look: Any) -> Figure:
@@ -318,6 +304,11 @@ class Build:
         """By the subgraph's symbol."""
         return self.runnable.engines
 
+    def warm(self, placed: Sequence[Any]) -> None:
+        """Have the very first run be one that is timed, before engines run for something else."""
+        if self.first_seconds is None:
+            self.timed(placed)
+
     def machine_with(self, functions: Mapping[str, Any]) -> Any:
         """Another virtual machine of the same code, in which these stand for the engines."""
         failures = self.runnable.failures
@@ -341,3 +332,12 @@ class Build:
 
 
 __all__ = ["Build", "Plan"]
+
+
+def _tolerance(name: str, given: float | None, default: float) -> float:
+    if given is None:
+        return default
+    number = isinstance(given, (int, float)) and not isinstance(given, bool)
+    if not number or not math.isfinite(given) or given < 0:
+        raise ArgumentError(f"{name} is {given!r}.", "Give a number of 0 or more.")
+    return float(given)

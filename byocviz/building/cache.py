@@ -17,9 +17,11 @@ import struct
 import tempfile
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import reduce
+from operator import or_
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from byocviz.building.errors import CacheWarning
 from byocviz.errors import ByocvizError
@@ -104,14 +106,11 @@ class EngineCache:
     def get(self, key: str) -> bytes | None:
         """What was put in under the key; None where there is nothing, or it is damaged."""
         path = self._path(key)
-        if not self.folder.is_dir() or self._closed() is not None:
+        if not os.path.isdir(self.folder) or self._closed() is not None:
             return None
         try:
-            # Not through a link: what counts is who owns the file.
-            with open(os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)
-                              | getattr(os, "O_BINARY", 0)), "rb") as file:  # fmt: skip
-                status = os.fstat(file.fileno())
-                if not stat.S_ISREG(status.st_mode) or _foreign(status):
+            with _opened(path) as file:
+                if file is None:
                     return None
                 head = file.read(_HEADER.size)
                 # The length is that of the file, never one that the file names.
@@ -172,7 +171,7 @@ class EngineCache:
         found = []
         try:
             listed = list(os.scandir(self.folder))
-        except OSError:
+        except (OSError, ValueError):
             return []
         for entry in listed:
             with contextlib.suppress(OSError):
@@ -195,6 +194,26 @@ class EngineCache:
                 with contextlib.suppress(OSError):
                     if time.time() - left.stat().st_mtime > _STALE:
                         left.unlink()
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO | None]:
+    """The file to read from; None where it is no plain file of the user's.
+
+    Not through a link: what counts is who owns the file. Without waiting: a pipe's other end may
+    never come.
+    """
+    flags = (getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
+    descriptor = os.open(path, reduce(or_, flags, os.O_RDONLY))
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or _foreign(status):
+            yield None
+            return
+        with open(descriptor, "rb", closefd=False) as file:
+            yield file
+    finally:
+        os.close(descriptor)
 
 
 def _foreign(status: os.stat_result) -> bool:

@@ -9,7 +9,7 @@ them. So two builds may use the same names.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -53,7 +53,8 @@ def offload(
     which ``options`` (by backend) are for. Nothing stays registered.
 
     Raises `BuildError` where ``"python"`` is asked for and this TVM has a codegen of that name,
-    where ``"native"`` is and it has none or the module is recursive, and where RunCodegen fails.
+    where ``"native"`` is and it has none or the module is recursive, where an external function
+    has the name of a global function of TVM's, and where RunCodegen fails.
     """
     if codegen not in ("python", "native"):
         raise BuildError(
@@ -82,6 +83,7 @@ def offload(
                 )
             done, taken = take_out(module)
             keep(taken, None, None)
+            _must_be_unused(functions)
             return Offloaded(done, functions)
         try:
             done = relax.transform.RunCodegen(dict(options or {}) or None, [])(module)
@@ -91,6 +93,7 @@ def offload(
                 "The module must be one that was partitioned: record it, and take the module of "
                 "its last step.",
             ) from error
+    _must_be_unused(functions)
     return Offloaded(done, functions, codegen == "native")
 
 
@@ -119,6 +122,18 @@ def _must_be_there(backend: str) -> None:
         )
 
 
+def _must_be_unused(symbols: Iterable[str]) -> None:
+    """A symbol stands for its engine by being registered: it must not replace one of TVM's own."""
+    for symbol in symbols:
+        if tvm.get_global_func(symbol, allow_missing=True) is not None:
+            name = f"{symbol[:80]!r}"
+            raise BuildError(
+                f"The external function {name} has the name of a global function of TVM's.",
+                "Rename it in the module (its global_symbol and its variable).",
+                subgraph=symbol,
+            )
+
+
 @contextmanager
 def registered(name: str, function: Callable[..., Any]) -> Iterator[None]:
     """A global function of TVM for a while; what was there under the name comes back after."""
@@ -134,7 +149,7 @@ def registered(name: str, function: Callable[..., Any]) -> Iterator[None]:
                 tvm_ffi.register_global_func(name, before, override=True)
 
 
-def calling(engine: Engine, failures: list[Exception] | None = None) -> Callable[..., None]:
+def calling(engine: Engine, failures: list[BaseException] | None = None) -> Callable[..., None]:
     """What TVM calls in place of an external function: an engine's inputs, then its outputs.
 
     A tuple among the parameters comes as an array of tensors; the outputs of a function that
@@ -149,7 +164,7 @@ def calling(engine: Engine, failures: list[Exception] | None = None) -> Callable
             tensors = tuple(_flat(arguments))
         try:
             engine.run_into(tensors[:split], tensors[split:])
-        except Exception as error:
+        except BaseException as error:  # an interrupt too
             if failures is not None:
                 failures.append(error)
             raise
@@ -172,9 +187,11 @@ def machine(
 ) -> relax.VirtualMachine:
     """A virtual machine in which these functions stand for their symbols.
 
-    It holds on to them; nothing stays registered.
+    It holds on to them; nothing stays registered. Raises `BuildError` where a symbol is the name of
+    a global function that is there already.
     """
     with _lock, ExitStack() as stack:
+        _must_be_unused(functions)
         for symbol, function in functions.items():
             stack.enter_context(registered(symbol, function))
         return relax.VirtualMachine(executable, device)

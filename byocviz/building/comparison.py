@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import tvm_ffi
+
 from byocviz.building.check import Capture
 from byocviz.building.latency import Candidate, measure
 from byocviz.building.variants import Run, calling, engine_inputs
@@ -12,6 +14,7 @@ from byocviz.errors import ArgumentError, ByocvizError, StepMissing
 from byocviz.progress import progress as show_progress
 from byocviz.recording import Recording
 from byocviz.recording.compare import boundary_bytes
+from byocviz.recording.printable import printable
 from byocviz.recording.results import Latency, Variant
 
 if TYPE_CHECKING:
@@ -29,6 +32,11 @@ def compare_latency(
     name: str,
 ) -> Latency:
     """See `Build.latency`. ``inputs`` are checked, by name."""
+    for label in (name, *settings):
+        if not isinstance(label, str) or printable(label, limit=200) != label:
+            raise ArgumentError(
+                f"A setting is called {label!r:.200}.", "Give a short text that can be printed."
+            )
     title = f"Latency of {build.recording.title}"
     with show_progress(title, enabled=build.progress) as shown:
         builds = {name: build}
@@ -58,10 +66,16 @@ def _built(build: Build, label: str, setting: Setting | Recording | Build) -> Bu
     from byocviz.building.built import Build
     from byocviz.flow.record import record
 
-    if isinstance(setting, Build):
-        return setting
-    if isinstance(setting, Recording):
-        recording = setting
+    if isinstance(setting, (Build, Recording)):
+        recording = setting.recording if isinstance(setting, Build) else setting
+        mine = build.recording.module("import")
+        if not tvm_ffi.structural_equal(mine, recording.module("import")):
+            raise ArgumentError(
+                f"The setting {label!r} is of another module.",
+                "Give a recording of the same module, or the keywords of byocviz.record.",
+            )
+        if isinstance(setting, Build):
+            return setting
     elif isinstance(setting, Mapping):
         try:
             live = build.recording.__dict__
@@ -103,7 +117,7 @@ def _tvm(build: Build, inputs: Mapping[str, Any]) -> Candidate:
     try:
         alone = build.alone()
         taken = {str(p.name): inputs[str(p.name)] for p in alone.function.params}
-        return Candidate(variant, alone.prepare(taken))
+        return Candidate(variant, alone.prepare(taken), first=lambda: alone.first.seconds)
     except (ByocvizError, StepMissing) as error:
         variant.cannot = error.message[:300]
         return Candidate(variant)
@@ -129,7 +143,7 @@ def _byoc(build: Build, inputs: Mapping[str, Any], setting: str) -> Candidate:
         variant,
         lambda: build.timed(placed),
         watch.over if runnable.built else None,
-        build.first_seconds,
+        lambda: build.first_seconds,
     )
 
 
@@ -148,7 +162,7 @@ def _runtime(build: Build, inputs: Mapping[str, Any]) -> list[Candidate]:
         function = whole.function
         values = [inputs[str(p.name)] for p in function.params]
         run = calling(whole.engine, build.runnable.device, engine_inputs(whole.engine, values))
-        return [Candidate(variant, run)]
+        return [Candidate(variant, whole.first.watched(run), first=lambda: whole.first.seconds)]
     variant.cannot, variant.note = whole.cannot, whole.detail[:300]
     variant.subgraphs = variant.coverage_ops = None
     return [Candidate(variant), *_part(build, inputs)]
@@ -167,7 +181,8 @@ def _part(build: Build, inputs: Mapping[str, Any]) -> list[Candidate]:
         coverage_ops=profile.coverage_ops,
         note=f"{profile.offloaded_ops:,} of {profile.total:,} operators; not the whole model",
     )
-    return [Candidate(variant, lambda: [run() for run in runs])]
+    # Its engines ran before, in the module: there is no first run to tell of.
+    return [Candidate(variant, lambda: [run() for run in runs], first=lambda: None)]
 
 
 def part_runs(build: Build, inputs: Mapping[str, Any]) -> list[Run]:
@@ -176,7 +191,9 @@ def part_runs(build: Build, inputs: Mapping[str, Any]) -> list[Run]:
     captured = {symbol: Capture(engine) for symbol, engine in build.engines.items()}
     vm = build.machine_with(captured)
     names = [str(p.name) for p in runnable.function.params]
-    runnable.call(runnable.place({name: inputs[name] for name in names}), vm)
+    placed = runnable.place({name: inputs[name] for name in names})
+    build.warm(placed)
+    runnable.call(placed, vm)
     return [
         calling(capture.engine, runnable.device, given)
         for capture in captured.values()

@@ -10,6 +10,7 @@ from tvm import relax
 
 from byocviz.building.errors import BuildError, last_line
 from byocviz.flow.relax.compat import attribute
+from byocviz.flow.relax.compile import COMPILING, with_shapes_written_out
 
 
 def target_of(target: Any) -> tvm.target.Target:
@@ -26,19 +27,43 @@ def target_of(target: Any) -> tvm.target.Target:
                 'Give a name ("llvm", "cuda"), a dictionary ({"kind": "llvm", "mcpu": ...}) or a '
                 "tvm.target.Target.",
             ) from error
-    if not tvm.runtime.enabled(target.kind.name) and target.kind.name != "c":
+    if not _enabled(target.kind.name):
         raise BuildError(
             f"This TVM cannot compile and run for {target.kind.name!r} on this machine.",
             "Take target='llvm', or a machine and a TVM with it (byocviz doctor says what is "
             "there).",
         )
+    meant, here = _processor(target), _processor(tvm.target.Target("llvm"))
+    if target.kind.name == "llvm" and meant and here and meant != here:
+        raise BuildError(
+            f"The target is for the processor {meant}, and this machine is {here}: what is built "
+            "runs here.",
+            "Take target='llvm', or build on a machine of that kind.",
+        )
     return target
+
+
+def _enabled(kind: str) -> bool:
+    # "c" gives source text, which nothing here compiles; others TVM knows by name alone.
+    try:
+        return kind != "c" and bool(tvm.runtime.enabled(kind))
+    except Exception:
+        return False
+
+
+_SAME = {"amd64": "x86_64", "arm64": "aarch64"}
+
+
+def _processor(target: tvm.target.Target) -> str:
+    """The first part of LLVM's triple, ``x86_64``; "" where the target does not say."""
+    name = str(target.attrs.get("mtriple", "") or "").partition("-")[0].lower()
+    return _SAME.get(name, name)
 
 
 def device_of(target: tvm.target.Target) -> Any:
     """Where code for the target runs: the first device of its kind."""
     kind = target.kind.name
-    return tvm.device("cpu" if kind in ("llvm", "c") else kind, 0)
+    return tvm.device("cpu" if kind == "llvm" else kind, 0)
 
 
 def compiled(module: tvm.IRModule, target: tvm.target.Target) -> Any:
@@ -47,13 +72,29 @@ def compiled(module: tvm.IRModule, target: tvm.target.Target) -> Any:
     Raises `BuildError` where TVM does not compile it.
     """
     try:
-        with _context(module):
-            return relax.build(relax.transform.LambdaLift()(module), target)
+        with COMPILING, _context(module):
+            return relax.build(_prepared(module), target)
     except Exception as error:
         raise BuildError(
             f"TVM does not compile the module for {target.kind.name}: {last_line(error)}",
             "Compile it alone (tvm.compile(mod, target)) to see whether the partition matters.",
         ) from error
+
+
+def _prepared(module: tvm.IRModule) -> tvm.IRModule:
+    """The module as TVM's pipeline takes it: local functions lifted, known shapes written out."""
+    lifted = relax.transform.LambdaLift()(module)
+    written = {
+        var: with_shapes_written_out(function)
+        for var, function in lifted.functions_items()
+        if isinstance(function, relax.Function)
+    }
+    changed = {v: f for v, f in written.items() if not f.same_as(lifted[v])}
+    if changed:
+        lifted = lifted.clone()
+        for var, function in changed.items():
+            lifted[var] = function
+    return lifted
 
 
 def public(module: tvm.IRModule, entry: str) -> tvm.IRModule:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import base64
 import io
+import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from byocviz.building.variants import calling, engine_inputs
-from byocviz.errors import ArgumentError, ByocvizError, ModelError, ModuleError, missing
+from byocviz.errors import ArgumentError, ByocvizError, ModuleError
 from byocviz.progress import progress as show_progress
+from byocviz.recording.printable import printable
 from byocviz.recording.results import Detected, Found, Photo
 
 if TYPE_CHECKING:
@@ -19,6 +23,8 @@ if TYPE_CHECKING:
 
 SIDE = 400
 """The longer side of the photo that a recording keeps, in pixels."""
+MOST = 10_000
+"""Detections of one photo that a recording keeps."""
 
 Outputs = Callable[[Mapping[str, Any]], Sequence[Any]]
 
@@ -37,7 +43,7 @@ def detect(build: Build, photos: Any, preprocess: Any, postprocess: Any) -> list
         total = len(images) * len(variants)
         for name, image in images.items():
             inputs = _inputs(build, before(image), own=preprocess is None)
-            photo = Photo(name, image.width, image.height, _kept(image))
+            photo = Photo(printable(name, limit=200), image.width, image.height, _kept(image))
             for title, kind, outputs in variants:
                 done = len(found) * len(variants) + len(photo.detected)
                 shown.update(f"{name}: {title}", done, total)
@@ -76,7 +82,8 @@ def _variants(build: Build) -> list[tuple[str, str, Outputs]]:
 
         def run(inputs: Mapping[str, Any]) -> Sequence[Any]:
             values = [inputs[str(p.name)] for p in function.params]
-            return list(calling(engine, build.runnable.device, engine_inputs(engine, values))())
+            call = calling(engine, build.runnable.device, engine_inputs(engine, values))
+            return [np.asarray(t.numpy()) for t in whole.first.watched(call)()]
 
         variants.append((f"{plan.title} alone", "runtime", run))
     return variants
@@ -101,25 +108,13 @@ def _by_name(photos: Any, default: Callable[[], dict[str, Path]]) -> dict[str, A
 
 def _opened(image: Any) -> Any:
     """A Pillow image in RGB."""
-    try:
-        from PIL import Image, UnidentifiedImageError
-    except ImportError as error:
-        raise missing("pillow", "relax", "to read a photo") from error
+    from byocviz.models._photo import photo
 
-    if isinstance(image, Image.Image):
-        return image.convert("RGB")
-    if not isinstance(image, (str, os.PathLike)):
+    if not hasattr(image, "convert") and not isinstance(image, (str, os.PathLike)):
         raise ArgumentError(
             f"A photo is a {type(image).__name__}.", "Give a path, or a Pillow image."
         )
-    try:
-        with Image.open(image) as opened:
-            return opened.convert("RGB")
-    except (OSError, ValueError, UnidentifiedImageError, Image.DecompressionBombError) as error:
-        raise ModelError(
-            f"{os.fspath(image)!r} cannot be read as an image: {error}",
-            "Give the path of a JPEG or PNG file.",
-        ) from error
+    return photo(image)
 
 
 def _kept(image: Any) -> str:
@@ -131,17 +126,28 @@ def _kept(image: Any) -> str:
     return f"data:image/jpeg;base64,{base64.b64encode(data.getvalue()).decode()}"
 
 
-def _found(boxes: Iterable[Any]) -> list[Found]:
+def _found(boxes: Any) -> list[Found]:
+    """Checked detections: they come from whoever wrote the postprocessing."""
     try:
-        return [
-            Found(str(b.label), float(b.score), tuple(map(float, b.box)), int(b.index))  # type: ignore[arg-type]
-            for b in boxes
-        ]
-    except (AttributeError, TypeError, ValueError) as error:
+        found = []
+        for b in boxes:
+            left, top, right, bottom = (float(side) for side in b.box)
+            box = (left, top, right, bottom)
+            index = int(getattr(b, "index", -1))
+            if not all(map(math.isfinite, (*box, float(b.score)))) or abs(index) > 2**31:
+                raise ValueError(f"{b!r:.200}")
+            found.append(Found(printable(str(b.label), limit=200), float(b.score), box, index))
+    except (AttributeError, TypeError, ValueError, OverflowError) as error:
         raise ArgumentError(
             f"postprocess gave something that is no detection: {error}",
-            "Return a list of byocviz.models.ssd.Detection.",
+            "Return a list of byocviz.models.ssd.Detection: label, score, box (four numbers).",
         ) from error
+    if len(found) > MOST:
+        raise ArgumentError(
+            f"postprocess gave {len(found):,} detections of one photo.",
+            f"Raise its threshold: at most {MOST:,} are kept.",
+        )
+    return found
 
 
 def _against(photo: Photo, given: Detected) -> Detected:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import numbers
 import platform
 import time
 from collections import Counter
@@ -15,8 +16,9 @@ from byocviz.building import reports
 from byocviz.building.cache import EngineCache
 from byocviz.building.errors import BuildError, RuntimeMissing
 from byocviz.building.isolate import Cancel, Child, Lost
-from byocviz.building.runtimes.base import Engine, Notes, Runtime, chosen, usable
-from byocviz.errors import ByocvizError
+from byocviz.building.runtimes.base import Engine, Notes, Runtime, usable
+from byocviz.building.runtimes.options import chosen, shown
+from byocviz.errors import ArgumentError, ByocvizError
 from byocviz.recording.printable import printable
 from byocviz.version import __version__
 
@@ -66,8 +68,10 @@ def build_engines(
 
     Raises `RuntimeMissing` where the runtime cannot be used, `BuildError` where it refuses a
     subgraph or its library crashes, hangs or takes too much memory (its ONNX is then saved:
-    ``onnx_path``), and `BuildCancelled`. Nothing half-built is left.
+    ``onnx_path``), `BuildCancelled`, and `ArgumentError` for an option or a limit that cannot be.
+    Nothing half-built is left.
     """
+    must_be_sound(time_limit, memory_limit, isolate, cache, cancel)
     usable(runtime)
     wanted = chosen(runtime, options)
     for subgraph in lowered.values():
@@ -92,6 +96,28 @@ def build_engines(
     if tell is not None:
         tell(f"{total} engine{'s' if total != 1 else ''} built", total, total)
     return built
+
+
+def must_be_sound(
+    time_limit: Any, memory_limit: Any, isolate: Any, cache: Any, cancel: Any
+) -> None:
+    """Refuse arguments of `build_engines` that cannot be, before anything is done for them."""
+    for name, limit in (("time_limit", time_limit), ("memory_limit", memory_limit)):
+        number = isinstance(limit, numbers.Real) and not isinstance(limit, bool)
+        if limit is not None and not (number and limit > 0):  # nan is not above 0 either
+            raise ArgumentError(
+                f"{name} is {shown(limit)}.",
+                "Give a number above 0, or None for no limit.",
+            )
+    if not isinstance(isolate, bool):
+        raise ArgumentError(f"isolate is {shown(isolate)}.", "Give True or False.")
+    if cache is not None and not isinstance(cache, EngineCache):
+        raise ArgumentError(
+            f"cache is {shown(cache)}.",
+            "Give True or False, the path of a folder, or a byocviz.building.cache.EngineCache.",
+        )
+    if cancel is not None and not isinstance(cancel, Cancel):
+        raise ArgumentError(f"cancel is {shown(cancel)}.", "Give a byocviz.building.errors.Cancel.")
 
 
 def _one(

@@ -22,8 +22,8 @@ class Candidate:
     """None where `Variant.cannot` says why."""
     timed_parts: Callable[[Run], Mapping[str, float]] | None = None
     """Runs once with a clock in each subgraph; the seconds by the subgraph's symbol."""
-    first: float | None = None
-    """The very first run, where the module ran before this."""
+    first: Callable[[], float | None] | None = None
+    """The very first run of all, which may lie before this; None: it is the first one here."""
 
 
 def measure(
@@ -52,7 +52,7 @@ def measure(
 def _fill(candidate: Candidate, timed: Timed) -> None:
     variant = candidate.variant
     variant.seconds = timed.seconds
-    variant.first = candidate.first if candidate.first is not None else timed.first
+    variant.first = timed.first if candidate.first is None else candidate.first()
     variant.median = timed.quantile(0.5)
     variant.p10 = timed.quantile(0.1)
     variant.p90 = timed.quantile(0.9)

@@ -11,7 +11,9 @@ from byocviz.progress import progress as show_progress
 
 if TYPE_CHECKING:
     from byocviz.building.built import Build
-    from byocviz.building.saved import Manifest
+    from byocviz.building.lower import Lowered
+    from byocviz.building.manifest import Manifest, SavedEngine
+    from byocviz.recording import Recording
 
 
 def load_build(folder: str | os.PathLike[str], *, progress: bool | None = None) -> Build:
@@ -29,40 +31,43 @@ def load_build(folder: str | os.PathLike[str], *, progress: bool | None = None) 
         from tvm import relax  # noqa: F401
     except ImportError as error:
         raise missing("TVM with Relax (apache-tvm)", "relax", "to run a build") from error
-    from byocviz.building import saved
+    from byocviz.building import manifest as kept
     from byocviz.building.built import Build, Plan
     from byocviz.building.codegen import Offloaded
     from byocviz.building.compiled import device_of
-    from byocviz.building.module import Runnable
     from byocviz.building.runtimes import Choice, get
+    from byocviz.building.runtimes.base import chosen, usable
+    from byocviz.building.saved import path_of
     from byocviz.building.signature import from_json
-    from byocviz.recording import load
 
-    place = Path(folder)
-    manifest = saved.read(place)
+    place = path_of(folder)
+    manifest, library = kept.read(place)
     with show_progress(f"Loading {place.name}", enabled=progress):
-        recording = load(place / saved.RECORDING)
+        recording = load(place / kept.RECORDING)
+        _belongs(manifest, recording, place)
         runtime = get(manifest.runtime)
+        usable(runtime)
+        options = chosen(runtime, manifest.options)
         target = _target(manifest)
-        signature = (place / saved.SIGNATURE).read_text(encoding="utf-8")
-        module = from_json(signature, manifest.entry)
+        module = from_json((place / kept.SIGNATURE).read_bytes(), manifest.entry)
         lowered = {e.symbol: _lowered(e, place, n) for n, e in enumerate(manifest.engines)}
         plan = Plan(
             manifest.backend,
             Choice(runtime, manifest.stands_in_for, manifest.why),
             target,
-            manifest.options,
+            options,
         )
         built = _engines(manifest, place, plan, lowered)
-        runnable = Runnable(
+        runnable = _runnable(
+            place,
             manifest.entry,
             Offloaded(module),
-            _library(place),
+            _library(place, library),
             target,
             device_of(target),
             lowered,
             built,
-            library=(place / saved.LIBRARY).resolve(),
+            library=library,
         )
     info = recording.results.build
     build = Build(recording, recording.step(manifest.step), runnable, plan, progress=progress)
@@ -72,6 +77,46 @@ def load_build(folder: str | os.PathLike[str], *, progress: bool | None = None) 
     return build
 
 
+def _belongs(manifest: Manifest, recording: Recording, folder: Path) -> None:
+    """Refuse a recording of another build."""
+    from byocviz.building.manifest import damaged
+
+    info = recording.results.build
+    if info is None:
+        raise damaged(folder, "its recording is of no build")
+    symbols = [engine.symbol for engine in manifest.engines]
+    for what, one, other in (
+        ("engines", symbols, [engine.function for engine in info.engines]),
+        ("entry", manifest.entry, recording.entry),
+        ("backend", manifest.backend, recording.backend.name),
+        ("runtime", manifest.runtime, info.runtime),
+        ("step", manifest.step, info.step),
+        ("date", manifest.made, info.made),
+    ):
+        if one != other:
+            raise damaged(folder, f"its recording is of another build (another {what})")
+
+
+def _runnable(folder: Path, entry: str, offloaded: Any, *parts: Any, library: Path) -> Any:
+    """The parts, put together where they are of one build."""
+    from byocviz.building.errors import last_line
+    from byocviz.building.manifest import damaged
+    from byocviz.building.module import Runnable
+
+    params = [str(param.name) for param in offloaded.module[entry].params]
+    try:
+        runnable = Runnable(entry, offloaded, *parts, library=library)
+        machine = runnable.vm.module
+        count = int(machine["get_function_arity"](entry))
+        names = [str(machine["get_function_param_name"](entry, n)) for n in range(count)]
+    except Exception as error:
+        what = f"the library and the engines do not fit each other ({last_line(error)})"
+        raise damaged(folder, what) from error
+    if names != params:
+        raise damaged(folder, "the library takes other parameters than the signature says")
+    return runnable
+
+
 def _target(manifest: Manifest) -> Any:
     import json
 
@@ -79,18 +124,17 @@ def _target(manifest: Manifest) -> Any:
 
     try:
         return target_of(json.loads(manifest.target))
-    except ValueError:
+    except (ValueError, RecursionError):
         return target_of(manifest.target)  # a name
 
 
-def _library(folder: Path) -> Any:
+def _library(folder: Path, library: Path) -> Any:
     import tvm
 
     from byocviz.building.errors import BuildError, last_line
-    from byocviz.building.saved import LIBRARY
 
     try:
-        return tvm.runtime.load_module(str((folder / LIBRARY).resolve()))
+        return tvm.runtime.load_module(str(library))
     except Exception as error:
         raise BuildError(
             f"TVM does not load the module of {folder}: {last_line(error)}",
@@ -98,11 +142,12 @@ def _library(folder: Path) -> Any:
         ) from error
 
 
-def _lowered(engine: Any, folder: Path, number: int) -> Any:
+def _lowered(engine: SavedEngine, folder: Path, number: int) -> Lowered:
     import onnx
 
     from byocviz.building.errors import BuildError, last_line
     from byocviz.building.lower import Lowered, Port
+    from byocviz.building.manifest import damaged
 
     path = folder / "engines" / f"{number}.onnx"
     try:
@@ -115,7 +160,7 @@ def _lowered(engine: Any, folder: Path, number: int) -> Any:
     def ports(saved: Any) -> list[Port]:
         return [Port(p.name, p.dtype, tuple(p.shape), p.parameter, tuple(p.path)) for p in saved]
 
-    return Lowered(
+    lowered = Lowered(
         engine.symbol,
         model,
         engine.opset,
@@ -123,6 +168,32 @@ def _lowered(engine: Any, folder: Path, number: int) -> Any:
         ports(engine.outputs),
         engine.tuple_output,
     )
+    if (odd := _misfit(lowered)) is not None:
+        raise damaged(folder, f"engine {number} is not as the manifest says ({odd})")
+    return lowered
+
+
+def _misfit(lowered: Lowered) -> str | None:
+    """What the manifest says otherwise of an ONNX model than that does; None: nothing."""
+    from byocviz.building.lower.graph import onnx_type
+
+    model = lowered.model
+    if [o.version for o in model.opset_import if o.domain == ""] != [lowered.opset]:
+        return "its opset"
+    for what, ports, infos in (
+        ("inputs", lowered.inputs, model.graph.input),
+        ("outputs", lowered.outputs, model.graph.output),
+    ):
+        try:
+            said = [(p.name, onnx_type(p.dtype), list(p.shape)) for p in ports]
+        except (KeyError, TypeError, ValueError):
+            return f"its {what}"
+        tensors = [(info.name, info.type.tensor_type) for info in infos]
+        if said != [(n, t.elem_type, [d.dim_value for d in t.shape.dim]) for n, t in tensors]:
+            return f"its {what}"
+    if any(p.parameter < 0 for p in lowered.inputs):
+        return "its inputs"
+    return None
 
 
 def _engines(manifest: Manifest, folder: Path, plan: Any, lowered: dict[str, Any]) -> Any:
@@ -131,10 +202,14 @@ def _engines(manifest: Manifest, folder: Path, plan: Any, lowered: dict[str, Any
 
     from byocviz.building.engines import BuiltEngine, build_engines
 
+    from byocviz.building.manifest import damaged
+
     runtime = plan.choice.runtime
     built: dict[str, Any] = {}
     for number, engine in enumerate(manifest.engines):
         if engine.plan:
+            if not runtime.serializes:
+                raise damaged(folder, f"{runtime.title} has no serialised engines")
             start = time.perf_counter()
             data = (folder / "engines" / f"{number}.plan").read_bytes()
             loaded = runtime.load(lowered[engine.symbol], data, plan.options)

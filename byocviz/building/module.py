@@ -45,7 +45,7 @@ class Runnable:
     """The file that it was loaded from, where it was."""
 
     def __post_init__(self) -> None:
-        self.failures: list[Exception] = []
+        self.failures: list[BaseException] = []
         self.stopwatch = Stopwatch(self.device.sync)
         functions = {
             symbol: self.stopwatch.watched(symbol, calling(one.engine, self.failures))
@@ -81,6 +81,7 @@ class Runnable:
             result = (vm or self.vm)[self.entry](*placed)
             self.device.sync()
         except Exception:
+            # TVM hands on what it is told with another type, and an interrupt as a failure.
             if self.failures:
                 raise self.failures[0] from None
             raise
@@ -158,6 +159,8 @@ def build_module(
     start = time.perf_counter()
     executable = compiled(offloaded.module, goal)
     seconds = time.perf_counter() - start
+    if cancel is not None:
+        cancel.check()
     device = device_of(goal)
     return Runnable(
         entry, offloaded, executable, goal, device, lowered, built, lower_seconds, seconds

@@ -28,7 +28,9 @@ def compare_build(
     runnable, entry = build.runnable, build.recording.entry
     captured = {symbol: Capture(engine) for symbol, engine in build.engines.items()}
     vm = build.machine_with(captured)
-    given = list(flat(runnable.call(runnable.place(inputs), vm)))
+    placed = runnable.place(inputs)
+    build.warm(placed)
+    given = list(flat(runnable.call(placed, vm)))
     imported = build.imported()
     # Preparing may have bound or dropped parameters; it adds none.
     taken = {str(p.name): inputs[str(p.name)] for p in imported[entry].params}

@@ -1,96 +1,63 @@
 """A build in a folder: what runs, and a manifest that says what must be there.
 
-    manifest.json       versions, signature, engines, and each file's size and SHA-256
-    module.so           what TVM compiled (TVM's export_library)
-    signature.json      the entry's parameters, as TVM writes a module
-    engines/0.onnx ...  each subgraph; engines/0.plan where the runtime has a serialised engine
-    recording.byocviz   the recording with its results
+    manifest.json         versions, signature, engines, and each file's size and SHA-256
+    module-0123....so     what TVM compiled (TVM's export_library)
+    signature.json        the entry's parameters, as TVM writes a module
+    engines/0.onnx ...    each subgraph; engines/0.plan where the runtime has a serialised engine
+    recording.byocviz     the recording with its results
 
-The checksums find damage. They do not make a stranger's build safe: ``module.so`` is native code.
+The library is named by the start of its SHA-256: the system's loader knows libraries by their path,
+and would give a process the one that it loaded before under the same name.
+
+The checksums find damage. They do not make a stranger's build safe: the library is native code.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
+import copy
 import os
 import secrets
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from byocviz.building.errors import BuildError, last_line
+from byocviz.building.manifest import (
+    FORMAT,
+    MANIFEST,
+    RECORDING,
+    SIGNATURE,
+    Manifest,
+    SavedEngine,
+    SavedFile,
+    SavedPort,
+    described,
+    not_ours,
+)
+from byocviz.errors import ArgumentError, ByocvizError
 from byocviz.version import __version__
 
 if TYPE_CHECKING:
     from byocviz.building.built import Build
 
-FORMAT = 1
-MANIFEST = "manifest.json"
-LIBRARY = "module.so"
-SIGNATURE = "signature.json"
-RECORDING = "recording.byocviz"
-MOST_ENGINES = 10_000
-
-
-class SavedPort(msgspec.Struct, forbid_unknown_fields=True):
-    """See `byocviz.building.lower.Port`."""
-
-    name: str
-    dtype: str
-    shape: list[int]
-    parameter: int
-    path: list[int]
-
-
-class SavedEngine(msgspec.Struct, forbid_unknown_fields=True):
-    symbol: str
-    opset: int
-    inputs: list[SavedPort]
-    outputs: list[SavedPort]
-    tuple_output: bool
-    plan: bool
-    """Whether the serialised engine lies beside the ONNX model."""
-
-
-class SavedFile(msgspec.Struct, forbid_unknown_fields=True):
-    bytes: int
-    sha256: str
-
-
-class Manifest(msgspec.Struct, forbid_unknown_fields=True):
-    format: int
-    made: str
-    byocviz: str
-    tvm: str
-    machine: dict[str, str]
-    backend: str
-    runtime: str
-    stands_in_for: str
-    why: str
-    options: dict[str, Any]
-    target: str
-    entry: str
-    step: str
-    engines: list[SavedEngine]
-    files: dict[str, SavedFile]
-
 
 def save(build: Build, folder: str | os.PathLike[str]) -> Path:
     """See `Build.save`."""
-    target = Path(folder)
-    _replaceable(target)
+    target = replaceable(folder)
     choice = build.plan.choice
     if choice is None:
         raise BuildError(
             "A build by a native codegen is not saved by byocviz.",
             "Use TVM's own: build.runnable.executable.export_library(path).",
         )
-    temporary = target.with_name(f".{target.name[:100]}-{secrets.token_hex(6)}")
+    # Not after the target: a name may be as long as the file system takes.
+    temporary = target.with_name(f".byocviz-{secrets.token_hex(8)}")
     try:
-        try:
+        with _writing(folder):
             (temporary / "engines").mkdir(parents=True)
             files = _write(build, temporary)
             manifest = _manifest(build, files)
@@ -98,29 +65,58 @@ def save(build: Build, folder: str | os.PathLike[str]) -> Path:
                 msgspec.json.format(msgspec.json.encode(manifest), indent=1)
             )
             _put(temporary, target)
-        except OSError as error:
-            raise BuildError(
-                f"{target} cannot be written: {error.strerror or error}.",
-                "Name a folder on a disk with room, in a folder that can be written to.",
-            ) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-    return target
+    return Path(folder)
 
 
-def _replaceable(target: Path) -> None:
-    """Refuse to write over anything but an empty folder or an earlier build."""
-    if target.name in ("", ".", ".."):
-        raise BuildError(f"{str(target)!r} names no folder.", "Name one: build.save('ssd-build')")
-    if not target.exists():
-        return
-    if not target.is_dir():
-        raise BuildError(f"{target} is there and is no folder.", "Name another one.")
-    if any(target.iterdir()) and not (target / MANIFEST).is_file():
-        raise BuildError(
-            f"{target} is there and holds something else than a build; it is left as it is.",
-            "Name another folder.",
+def path_of(folder: str | os.PathLike[str]) -> Path:
+    """The path. Raises `ArgumentError` for what is none."""
+    given = os.fspath(folder) if isinstance(folder, os.PathLike) else folder
+    if not isinstance(given, str):
+        raise ArgumentError(
+            f"A build is in a folder, and {type(folder).__name__} is no path.",
+            "Name one: build.save('ssd-build')",
         )
+    return Path(given)
+
+
+def replaceable(folder: str | os.PathLike[str]) -> Path:
+    """Where a build in ``folder`` is written; a link keeps pointing there.
+
+    Raises `BuildError` where something else is there than an empty folder or an earlier build, or
+    the name cannot be used.
+    """
+    named = path_of(folder)
+    if named.name in ("", ".", ".."):
+        raise BuildError(f"{str(folder)!r} names no folder.", "Name one: build.save('ssd-build')")
+    with _writing(folder):
+        target = Path(os.path.realpath(named))
+        if not target.exists():
+            return target
+        if not target.is_dir():
+            raise BuildError(f"{named} is there and is no folder.", "Name another one.")
+        odd = not_ours(target)
+        if odd:
+            raise BuildError(
+                f"{named} is there and holds something else than a build ({odd!r}); it is left as "
+                "it is.",
+                "Name another folder.",
+            )
+        return target
+
+
+@contextlib.contextmanager
+def _writing(folder: str | os.PathLike[str]) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        if isinstance(error, ByocvizError):
+            raise
+        raise BuildError(
+            f"{str(folder)!r} cannot be written: {getattr(error, 'strerror', None) or error}.",
+            "Name a folder on a disk with room, in a folder that can be written to.",
+        ) from error
 
 
 def _put(temporary: Path, target: Path) -> None:
@@ -141,16 +137,25 @@ def _write(build: Build, folder: Path) -> dict[str, SavedFile]:
     from byocviz.building.signature import to_json
 
     runnable = build.runnable
-    _export(runnable, folder / LIBRARY)
+    library = folder / "module.so"
+    _export(runnable, library)
+    name = described(library).library
+    if runnable.library is not None and runnable.library.name != name:
+        raise _gone(runnable.library, "is another than it was")
+    os.replace(library, folder / name)
     (folder / SIGNATURE).write_text(to_json(runnable.function), encoding="utf-8")
     for number, (symbol, lowered) in enumerate(runnable.lowered.items()):
         (folder / "engines" / f"{number}.onnx").write_bytes(lowered.serialized())
         plan = runnable.built[symbol].engine.serialized()
         if plan is not None:
             (folder / "engines" / f"{number}.plan").write_bytes(plan)
-    build.recording.save(folder / RECORDING)
+    # Another build of the same recording may have left its own there since.
+    recording = copy.copy(build.recording)
+    recording.results = copy.copy(recording.results)
+    recording.results.build = build.info
+    recording.save(folder / RECORDING)
     return {
-        path.relative_to(folder).as_posix(): _described(path)
+        path.relative_to(folder).as_posix(): described(path)
         for path in sorted(folder.rglob("*"))
         if path.is_file()
     }
@@ -159,7 +164,10 @@ def _write(build: Build, folder: Path) -> dict[str, SavedFile]:
 def _export(runnable: Any, path: Path) -> None:
     """TVM's code as a library; a build that was loaded has one already."""
     if runnable.library is not None:
-        shutil.copyfile(runnable.library, path)
+        try:
+            shutil.copyfile(runnable.library, path)
+        except FileNotFoundError as error:
+            raise _gone(runnable.library, "is gone") from error
         return
     try:
         runnable.executable.export_library(str(path))
@@ -172,6 +180,13 @@ def _export(runnable: Any, path: Path) -> None:
         if not found:
             mend = "It links with a C++ compiler, and there is none: install g++ or clang++."
         raise BuildError(f"TVM does not export the module: {last_line(error)}", mend) from error
+
+
+def _gone(library: Path, what: str) -> BuildError:
+    return BuildError(
+        f"The library that this build was loaded from {what}: {library}.",
+        "Load the build again from where it is kept, or build it anew.",
+    )
 
 
 def _manifest(build: Build, files: dict[str, SavedFile]) -> Manifest:
@@ -212,65 +227,3 @@ def _manifest(build: Build, files: dict[str, SavedFile]) -> Manifest:
 
 def _port(port: Any) -> SavedPort:
     return SavedPort(port.name, port.dtype, list(port.shape), port.parameter, list(port.path))
-
-
-def _described(path: Path) -> SavedFile:
-    digest = hashlib.sha256()
-    size = 0
-    with path.open("rb") as file:
-        while chunk := file.read(1 << 20):
-            digest.update(chunk)
-            size += len(chunk)
-    return SavedFile(size, digest.hexdigest())
-
-
-def read(folder: Path) -> Manifest:
-    """The manifest, every file of it checked. Raises `BuildError` for what does not fit it."""
-    path = folder / MANIFEST
-    if not folder.is_dir() or not path.is_file():
-        raise BuildError(
-            f"{folder} holds no build: {MANIFEST} is not there.",
-            "Name a folder that build.save wrote.",
-        )
-    try:
-        data = path.read_bytes()
-        # The version first: a newer one may have other fields.
-        version = msgspec.json.decode(data, type=_Version).format
-        if version > FORMAT:
-            raise BuildError(
-                f"{folder} was written by a newer byocviz (format {version}, this reads {FORMAT}).",
-                "pip install --upgrade byocviz",
-            )
-        manifest = msgspec.json.decode(data, type=Manifest)
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise _damaged(folder, f"{MANIFEST} cannot be read ({last_line(error)})") from error
-    wanted = {LIBRARY, SIGNATURE, RECORDING}
-    if len(manifest.engines) > MOST_ENGINES:
-        raise _damaged(folder, f"it names {len(manifest.engines):,} engines")
-    for number, engine in enumerate(manifest.engines):
-        wanted |= {f"engines/{number}.onnx"} | (
-            {f"engines/{number}.plan"} if engine.plan else set()
-        )
-    if set(manifest.files) != wanted:
-        odd = sorted(set(manifest.files) ^ wanted)
-        raise _damaged(folder, f"the manifest and its engines do not agree about {odd[0]!r}")
-    for name, said in manifest.files.items():
-        file = folder / name
-        if file.is_symlink() or not file.is_file():
-            raise _damaged(folder, f"{name} is missing")
-        found = None
-        with contextlib.suppress(OSError):
-            found = _described(file) if file.stat().st_size == said.bytes else None
-        if found != said:
-            raise _damaged(folder, f"{name} is not the file that the manifest describes")
-    return manifest
-
-
-class _Version(msgspec.Struct):
-    format: int
-
-
-def _damaged(folder: Path, what: str) -> BuildError:
-    return BuildError(
-        f"The build in {folder} is damaged or was changed: {what}.", "Build and save it again."
-    )

@@ -17,13 +17,15 @@ def to_json(function: relax.Function) -> str:
     return str(tvm.ir.save_json(builder.finalize()))
 
 
-def from_json(text: str, entry: str) -> tvm.IRModule:
+def from_json(text: bytes, entry: str) -> tvm.IRModule:
     """The same as a module whose function is called ``entry``. Raises `BuildError`."""
     try:
-        module = tvm.ir.load_json(text)
-        return tvm.IRModule({tvm.ir.GlobalVar(entry): module["main"]})
+        function = tvm.ir.load_json(text.decode("utf-8"))["main"]
+        if not isinstance(function, relax.Function):
+            raise TypeError("it holds no function of Relax")
+        return tvm.IRModule({tvm.ir.GlobalVar(entry): function})
     except Exception as error:
         raise BuildError(
             f"The signature of the saved build cannot be read: {last_line(error)}",
-            "It was saved by another TVM; build and save it again here.",
+            "It is damaged, or was saved by another TVM; build and save it again here.",
         ) from error

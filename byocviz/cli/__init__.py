@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from byocviz.cli import build, demo, doctor, import_gluoncv, record, show
+from byocviz.cli import build, demo, doctor, import_gluoncv, record, replay, show
 from byocviz.errors import ByocvizError
 from byocviz.version import __version__
 
@@ -84,7 +84,7 @@ def commands() -> argparse.ArgumentParser:
     )
     made.add_argument("--version", action="version", version=f"byocviz {__version__}")
     subparsers = made.add_subparsers(title="commands", metavar="COMMAND")
-    for command in (record, show, build, demo, import_gluoncv, doctor):
+    for command in (record, show, replay, build, demo, import_gluoncv, doctor):
         command.add(subparsers)
     return made
 

@@ -34,7 +34,7 @@ def build_and_run(
 
     explorer.adopt()
     recording = explorer.session.run_all()
-    explorer._publish()
+    explorer.views.publish()
     cancel = Cancel()
     explorer._worker.on_cancel(cancel.cancel)
 
@@ -46,21 +46,22 @@ def build_and_run(
     with _Shown(explorer):
         built = build(recording, runtime=runtime, options=options or None, cancel=cancel)
         explorer.built = built
-        explorer._publish()
+        explorer.views.publish()
         part("Comparing with TVM alone")
         built.check()
-        explorer._publish()
+        explorer.views.publish()
         part("Timing")
         built.latency(repeat=repeat)
-        explorer._publish()
+        explorer.views.publish()
         if photo is not None:
             part("Looking at the picture")
             try:
                 built.detect(photo)
             except ModelError as error:
-                explorer.panel.built.value = words.measured(recording.results) + words.failure(error)
+                explorer.panel.built.value = words.measured(recording.results) + words.failure(
+                    error
+                )
                 raise
-    explorer._view["tab"] = "results"
-    explorer._publish()
-    explorer.viewer.tell({"type": "show", "show": {"tab": "results"}})
+    explorer.views.where["tab"] = "results"
+    explorer.views.publish()
     explorer.panel.built.value = words.measured(recording.results)

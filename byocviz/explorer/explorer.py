@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import io
-import itertools
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets
+import msgspec
 import traitlets
 
 from byocviz.errors import ArgumentError, ByocvizError
@@ -20,20 +20,15 @@ from byocviz.explorer import words
 from byocviz.explorer.panel import Panel
 from byocviz.explorer.session import Session, Stopped
 from byocviz.explorer.settings import Settings
-from byocviz.explorer.static import still
-from byocviz.explorer.stops import LAYOUTS, TABS, Stop, read_stop
-from byocviz.explorer.viewer import Viewer
+from byocviz.explorer.views import WIDGET_VIEW, Views
 from byocviz.explorer.worker import Worker
 from byocviz.recording import Recording
 from byocviz.recording.printable import printable
 from byocviz.recording.schema import STEPS, PrunePolicy
+from byocviz.recording.stops import Stop
 
 if TYPE_CHECKING:
     from byocviz.building.built import Build
-
-_numbers = itertools.count(1)
-_LARGEST_PICTURE = 600_000
-WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 
 
 class Explorer(ipywidgets.VBox):  # type: ignore[misc]
@@ -58,26 +53,18 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
         self.error: BaseException | None = None
         """What the last job raised."""
         self.built: Build | None = None
-        self.drawn: Mapping[str, Any] = {}
-        """What a view last said it drew: the state's number and milliseconds in the browser."""
-        self._name = f"byocviz{next(_numbers)}-{os.getpid()}"
-        self._view: dict[str, Any] = {"layout": "split", "tab": "graph", "from": "", "function": ""}
-        self._zoom: Any = None
         self._furthest = 0
-        self._picture = ""
-        self._svg_path: Path | None = None
-        self._handle: Any = None
         self._wanted_lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         with contextlib.suppress(RuntimeError):
             self._loop = asyncio.get_running_loop()
         self._worker = Worker(self._finished)
-        self.viewer = Viewer(self._name, self._heard, height=height)
-        super().__init__()
         self._following = False
+        super().__init__()
+        self.views = Views(self, height)
         self._mirror()
         self.panel = Panel(self)
-        self.children = [self.panel.top, self.viewer, self.panel.below]
+        self.children = [self.panel.top, self.views.viewer, self.panel.below]
         self._following = True
         self.panel.show()
         self.run_to("import")
@@ -167,6 +154,11 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
         else:
             raise ArgumentError("No operator is chosen.", "Click a node of the drawing first.")
 
+    def held_by_view(self, ids: list[int], on: bool) -> None:
+        """`hold`, from a node's menu: what cannot be is said."""
+        self.panel.act(lambda: self.hold(ids, on=on))
+        self._post(self.panel.show)
+
     def try_rule(self, source: str, *, time_limit: float = 20.0) -> None:
         """Match a rule's text by itself and mark what it matches; see `Session.try_rule`."""
 
@@ -175,7 +167,7 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
                 source, time_limit=time_limit, cancelled=lambda: self._worker.cancelled
             )
             self.panel.rule_said.value = words.tried(trial)
-            self.viewer.tell(
+            self.views.tell(
                 {"type": "matches", "title": "what the rule matches", "ops": trial.operators}
             )
 
@@ -239,33 +231,18 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
     def mark(self, note: str = "", **where: Any) -> Stop:
         """Add a stop for the replay: what is looked at now, with a note in Markdown. Fields of
         `Stop` may be given instead of what is looked at."""
-        known = self.selection or {}
-        zoom = self._zoom
-        stop = read_stop(
-            {
-                "step": self.step,
-                "note": note,
-                "select": known,
-                "zoom": zoom,
-                "layout": self._view.get("layout"),
-                "tab": self._view.get("tab"),
-                "from": self._view.get("from"),
-                "function": self._view.get("function"),
-            }
-        )
+        stop = self.views.stop(note)
         if where:
-            from dataclasses import replace
-
-            stop = replace(stop, **where)
+            stop = msgspec.structs.replace(stop, **where)
         self.session.mark(stop)
-        self._publish()
+        self.views.publish()
         self._post(self.panel.show)
         return stop
 
     def unmark(self, index: int) -> None:
         """Take a stop off, by its number from 0."""
         self.session.unmark(index)
-        self._publish()
+        self.views.publish()
         self._post(self.panel.show)
 
     # -- keeping
@@ -280,9 +257,7 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
 
     def to_svg(self, path: str | os.PathLike[str]) -> Path:
         """Have a view write its drawing, whole, as SVG: the file is there once it answered."""
-        self._svg_path = Path(path)
-        self.viewer.tell({"type": "picture?"})
-        return self._svg_path
+        return self.views.draw_to(Path(path))
 
     def script(self) -> str:
         """The pipeline as text that runs when pasted where ``mod`` is the module."""
@@ -301,10 +276,10 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
         target = STEPS[max(self._furthest, STEPS.index(here))]
         missing = target not in self.session.done
         self.session.run_to(here)
-        self._publish()
+        self.views.publish()
         if missing and target != here:
             self.session.run_to(target)
-            self._publish()
+            self.views.publish()
 
     def adopt(self) -> None:
         """Give the session the newest settings. Only for the thread that works."""
@@ -336,7 +311,7 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
             # What could not be taken is not wanted any more.
             with self._wanted_lock:
                 self.wanted = self.session.settings
-            self._publish()
+            self.views.publish()
             self.panel.say(words.failure(error))
             if name == "build":
                 self.panel.built.value = words.failure(error)
@@ -347,8 +322,8 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
     def _settle(self) -> None:
         self._mirror()
         self.panel.show()
-        self._show_busy(self._worker.busy and bool(self._worker._waiting))
-        self._refresh_still()
+        self._show_busy(self._worker.waiting)
+        self.views.refresh_still()
 
     def _say_cost(self) -> None:
         step = next((s for s in self.recording.steps if s.name == self.step), None)
@@ -368,28 +343,24 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
         else:
             call()
 
-    # -- between the views and the session
-
-    def _publish(self) -> int:
-        done = self.session.done
-        pending = [] if self.session.recording.failed else [n for n in STEPS if n not in done]
-        return self.viewer.publish(
-            self.session.recording, pending, sorted(self.wanted.held), self._shown()
-        )
-
-    def _shown(self) -> dict[str, Any]:
-        return {**self._view, "step": self.step, "select": self.selection}
+    # -- traits
 
     def _mirror(self) -> None:
         """Bring the traits to what is wanted."""
-        was, self._following = self._following, False
-        try:
+        with self.quietly():
             self.rules = dict(self.wanted.rules)
             self.prepare = rewrites_of(self.wanted.prepare)
+
+    @contextlib.contextmanager
+    def quietly(self) -> Iterator[None]:
+        """Within it, traits change without anything being asked for."""
+        was, self._following = self._following, False
+        try:
+            yield
         finally:
             self._following = was
 
-    @traitlets.observe("step")  # type: ignore[untyped-decorator]
+    @traitlets.observe("step")
     def _step_changed(self, change: Any) -> None:
         if not self._following:
             return
@@ -398,98 +369,34 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
             raise ArgumentError(
                 f"There is no step {change['new']!r}.", f"Its steps: {', '.join(STEPS)}."
             )
+        self.views.tell({"type": "show", "show": self.views.shown()})
+        self.moved()
+
+    def moved(self) -> None:
+        """Another step is looked at: run it where it did not run."""
         self._furthest = max(self._furthest, self._at())
         self.panel.show_step()
-        self.viewer.tell({"type": "show", "show": self._shown()})
-        if change["new"] not in self.session.done and self.recording.failed is None:
+        if self.step not in self.session.done and self.recording.failed is None:
             self._submit("run", self._run)
         elif not self.busy:
             self._say_cost()
-            self._refresh_still()
+            self.views.refresh_still()
 
-    @traitlets.observe("selection")  # type: ignore[untyped-decorator]
+    @traitlets.observe("selection")
     def _selection_changed(self, change: Any) -> None:
         if self._following:
-            self.viewer.tell({"type": "show", "show": {"select": change["new"]}})
+            self.views.tell({"type": "show", "show": {"select": change["new"]}})
 
-    @traitlets.observe("rules", "prepare")  # type: ignore[untyped-decorator]
+    @traitlets.observe("rules", "prepare")
     def _switched(self, change: Any) -> None:
         if self._following:
             self.change(**{change["name"]: dict(change["new"])})
-
-    def _heard(self, content: Mapping[str, Any]) -> None:
-        """A view says something. It may be anyone's page: nothing is taken as it comes."""
-        kind = content.get("type")
-        if kind == "view":
-            self._looked(content)
-        elif kind == "hold":
-            ops = content.get("ops")
-            ids = [i for i in ops if type(i) is int] if isinstance(ops, list) else []
-            self.panel._act(lambda: self.hold(ids, on=bool(content.get("on"))))
-            self._post(self.panel.show)
-        elif kind == "drawn":
-            self.drawn = dict(content)
-        elif kind == "picture":
-            self._pictured(content)
-
-    def _looked(self, content: Mapping[str, Any]) -> None:
-        given = content.get("show")
-        show = read_stop(
-            {**given, "select": given.get("select") or {}} if isinstance(given, dict) else {}
-        )
-        self._zoom = content.get("zoom")
-        select = (
-            {"op": show.op}
-            if show.op is not None
-            else {"subgraph": show.subgraph}
-            if show.subgraph is not None
-            else None
-        )
-        self._view = {
-            "layout": show.layout if show.layout in LAYOUTS else "split",
-            "tab": show.tab if show.tab in TABS else "graph",
-            "from": show.left,
-            "function": show.function,
-        }
-        was, self._following = self._following, False
-        step = show.step if show.step in STEPS else self.step
-        moved = step != self.step
-        try:
-            self.selection = select
-            self.step = step
-        finally:
-            self._following = was
-        self.viewer.tell(
-            {"type": "show", "except": content.get("view"), "show": self._shown()}
-        )
-        if moved:
-            self._furthest = max(self._furthest, self._at())
-            self.panel.show_step()
-            if step not in self.session.done and self.recording.failed is None:
-                self._submit("run", self._run)
-            elif not self.busy:
-                self._say_cost()
-
-    def _pictured(self, content: Mapping[str, Any]) -> None:
-        svg, png = content.get("svg"), content.get("png")
-        if isinstance(svg, str) and self._svg_path is not None:
-            path, self._svg_path = self._svg_path, None
-            path.write_text(svg, encoding="utf-8")
-        elif isinstance(png, str) and len(png) < _LARGEST_PICTURE:
-            self._picture = png
-            self._refresh_still()
 
     # -- display
 
     def still(self) -> str:
         """The last state as HTML without scripts, for front ends without widgets."""
-        return still(self.recording, self.step, self._picture, self._name)
-
-    def _refresh_still(self) -> None:
-        self.viewer._static = still(self.recording, self.step, "", "")
-        if self._handle is not None:
-            with contextlib.suppress(Exception):  # a display that is gone is no matter
-                self._handle.update({"text/html": self.still(), "text/plain": ""}, raw=True)
+        return self.views.still()
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         return {
@@ -499,15 +406,7 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
         }
 
     def _ipython_display_(self, **kwargs: Any) -> None:
-        # Two outputs: the widget, and beside it what stays readable without one. The second is
-        # hidden while a widget lives, and rewritten as things change.
-        from IPython.display import display
-
-        bundle = self._repr_mimebundle_()
-        display({key: bundle[key] for key in (WIDGET_VIEW, "text/plain")}, raw=True)
-        self._handle = display(
-            {"text/html": self.still(), "text/plain": ""}, raw=True, display_id=True
-        )
+        self.views.display(self._repr_mimebundle_())
 
     def __repr__(self) -> str:
         return (

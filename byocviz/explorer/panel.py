@@ -9,29 +9,27 @@ from typing import TYPE_CHECKING, Any
 import ipywidgets as w
 
 from byocviz import backends
-from byocviz.errors import ByocvizError
 from byocviz.explorer import words
-from byocviz.recording.schema import STEPS, PrunePolicy, RuleInfo
+from byocviz.explorer.pages import WIDE, Pages
 from byocviz.recording.printable import printable
+from byocviz.recording.schema import STEPS, PrunePolicy, RuleInfo
 
 if TYPE_CHECKING:
     from byocviz.explorer.explorer import Explorer
 
-_WIDE = {"description_width": "initial"}
-_PHOTOS = ("coffee", "chelsea", "astronaut")
-RULE_BEGIN = 'conv = is_op("relax.nn.conv2d")(wildcard(), wildcard())\nis_op("relax.nn.relu")(conv)\n'
+RULE_BEGIN = (
+    'conv = is_op("relax.nn.conv2d")(wildcard(), wildcard())\nis_op("relax.nn.relu")(conv)\n'
+)
 
 
-class Panel:
+class Panel(Pages):
     """All controls of one explorer. ``top`` goes above the drawing, ``below`` under it."""
 
     def __init__(self, explorer: Explorer) -> None:
-        self.explorer = explorer
+        super().__init__(explorer)
         self._quiet = False
         self._rule_boxes: dict[str, w.Checkbox] = {}
         self._rewrite_boxes: dict[str, w.Checkbox] = {}
-        self._narrow = w.Layout(width="auto", margin="0")
-        self.message = w.HTML()
         self.top = w.VBox([self._transport(), self.message])
         pages = {
             "Rules": self._rules(),
@@ -46,25 +44,12 @@ class Panel:
         }
         self.below = w.Tab(children=list(pages.values()), titles=list(pages))
 
-    def _button(self, text: str, call: Callable[[], Any], tip: str = "", **look: Any) -> w.Button:
-        look.setdefault("layout", self._narrow)
-        button = w.Button(description=text, tooltip=tip, **look)
-        button.on_click(lambda _: self._act(call))
-        return button
-
-    def _act(self, call: Callable[[], Any]) -> None:
-        """What a person did wrong is said, not raised."""
-        try:
-            call()
-        except (ByocvizError, ValueError, OSError) as error:
-            self.message.value = words.failure(error)
-
     def _set(self, name: str, read: Callable[[Any], Any]) -> Callable[[Any], None]:
         """An observer that changes a setting, unless it was the explorer that moved the control."""
 
         def observer(change: Any) -> None:
             if not self._quiet:
-                self._act(lambda: self.explorer.change(**{name: read(change["new"])}))
+                self.act(lambda: self.explorer.change(**{name: read(change["new"])}))
 
         return observer
 
@@ -73,7 +58,9 @@ class Panel:
     def _transport(self) -> w.Box:
         ex = self.explorer
         self.slider = w.SelectionSlider(
-            options=list(STEPS), description="step", continuous_update=False,
+            options=list(STEPS),
+            description="step",
+            continuous_update=False,
             layout=w.Layout(width="320px"),
         )
         self.slider.observe(self._slid, "value")
@@ -81,18 +68,20 @@ class Panel:
         self.play.observe(self._played, "value")
         known = sorted({*backends.names(), self._backend_name()})
         self.backend = w.Dropdown(
-            options=known, value=self._backend_name(), description="backend",
+            options=known,
+            value=self._backend_name(),
+            description="backend",
             layout=w.Layout(width="230px"),
         )
         self.backend.observe(self._set("backend", str), "value")
-        self.cancel = self._button("Cancel", ex.cancel, "Stop what is under way", disabled=True)
+        self.cancel = self.button("Cancel", ex.cancel, "Stop what is under way", disabled=True)
         return w.HBox(
             [
-                self._button("◀", ex.previous, "Previous step"),
-                self._button("▶", ex.next, "Next step: runs it if it has not run"),
+                self.button("◀", ex.previous, "Previous step"),
+                self.button("▶", ex.next, "Next step: runs it if it has not run"),
                 self.play,
                 self.slider,
-                self._button("Run all", ex.run_all, "Run every step"),
+                self.button("Run all", ex.run_all, "Run every step"),
                 self.backend,
                 self.cancel,
             ],
@@ -115,15 +104,17 @@ class Panel:
         self.find = w.Text(placeholder="find a rule", layout=w.Layout(width="260px"))
         self.find.observe(lambda _: self._filter(), "value")
         self.lowerable = w.Checkbox(
-            value=False, indent=False, layout=self._narrow,
+            value=False,
+            indent=False,
+            layout=self.narrow,
             description="only what can be built (lowered to ONNX)",
         )
         self.lowerable.observe(self._set("lowerable", bool), "value")
         self.rule_count = w.HTML()
         self.rule_list = w.VBox(layout=w.Layout(max_height="300px", overflow="auto"))
         buttons = [
-            self._button("All on", lambda: self._all_rules(True)),
-            self._button("All off", lambda: self._all_rules(False)),
+            self.button("All on", lambda: self._all_rules(True)),
+            self.button("All off", lambda: self._all_rules(False)),
         ]
         return w.VBox(
             [w.HBox([self.find, *buttons, self.lowerable, self.rule_count]), self.rule_list]
@@ -146,7 +137,7 @@ class Panel:
 
         for spec in REWRITES:
             box = w.Checkbox(
-                description=spec.name, tooltip=spec.text, indent=False, layout=self._narrow
+                description=spec.name, tooltip=spec.text, indent=False, layout=self.narrow
             )
             box.observe(self._rewrite_toggled(spec.name), "value")
             self._rewrite_boxes[spec.name] = box
@@ -162,26 +153,28 @@ class Panel:
 
     def _prune(self) -> w.Box:
         self.no_macs = w.Checkbox(
-            description="without a multiply-accumulate", indent=False, layout=self._narrow
+            description="without a multiply-accumulate", indent=False, layout=self.narrow
         )
         self.min_ops = w.BoundedIntText(
-            description="fewer operators than", min=0, max=2**31 - 1, style=_WIDE
+            description="fewer operators than", min=0, max=2**31 - 1, style=WIDE
         )
         self.min_macs = w.BoundedIntText(
-            description="fewer MACs than", min=0, max=2**31 - 1, style=_WIDE
+            description="fewer MACs than", min=0, max=2**31 - 1, style=WIDE
         )
         self.pruned = w.HTML()
         for control in (self.no_macs, self.min_ops, self.min_macs):
             control.observe(lambda _: self.preview(), "value")
-        apply = self._button(
+        apply = self.button(
             "Apply", lambda: self.explorer.change(prune=self.policy()), button_style="primary"
         )
         return w.VBox(
             [
                 w.HTML("Subgraphs go back to TVM"),
-                self.no_macs, self.min_ops, self.min_macs,
+                self.no_macs,
+                self.min_ops,
+                self.min_macs,
                 self.pruned,
-                w.HBox([apply, self._button("None", lambda: self.explorer.change(prune=False))]),
+                w.HBox([apply, self.button("None", lambda: self.explorer.change(prune=False))]),
             ]
         )
 
@@ -209,11 +202,12 @@ class Panel:
                 self.rule_text,
                 w.HBox(
                     [
-                        self._button(
-                            "Try it", lambda: self.explorer.try_rule(self.rule_text.value),
+                        self.button(
+                            "Try it",
+                            lambda: self.explorer.try_rule(self.rule_text.value),
                             "Match it alone, in a process of its own",
                         ),
-                        self._button(
+                        self.button(
                             "Add it",
                             lambda: self.explorer.add_rule(
                                 self.rule_name.value, self.rule_text.value
@@ -221,7 +215,7 @@ class Panel:
                             "Put it before the backend's rules",
                             button_style="primary",
                         ),
-                        self._button("Take all off", lambda: self.explorer.change(added=())),
+                        self.button("Take all off", lambda: self.explorer.change(added=())),
                     ]
                 ),
                 self.rule_said,
@@ -239,11 +233,11 @@ class Panel:
                 self.held,
                 w.HBox(
                     [
-                        self._button(
+                        self.button(
                             "Take off",
                             lambda: self.explorer.hold(self.held.value, on=False),
                         ),
-                        self._button("Add what is chosen", self.explorer.hold_chosen),
+                        self.button("Add what is chosen", self.explorer.hold_chosen),
                     ]
                 ),
             ]
@@ -253,121 +247,7 @@ class Panel:
         self.compared = w.HTML(words.compared(None))
         return self.compared
 
-    def _build(self) -> w.Box:
-        from byocviz.building import runtimes
-
-        self.runtime = w.Dropdown(
-            options=["auto", *runtimes.names()], description="runtime", style=_WIDE
-        )
-        self.precision = w.Dropdown(
-            options=["float32", "float16"], description="precision", style=_WIDE
-        )
-        self.photo = w.Dropdown(
-            options=["none", *_PHOTOS], value="none", description="picture", style=_WIDE
-        )
-        self.upload = w.FileUpload(accept="image/*", multiple=False, description="own picture")
-        self.repeat = w.BoundedIntText(
-            value=10, min=1, max=1000, description="timed runs", style=_WIDE
-        )
-        self.built = w.HTML()
-        return w.VBox(
-            [
-                w.HBox(
-                    [self.runtime, self.precision, self.photo, self.upload, self.repeat],
-                    layout=w.Layout(flex_flow="row wrap"),
-                ),
-                w.HBox(
-                    [
-                        self._button(
-                            "Build and run", self._start_build, button_style="primary"
-                        ),
-                        self._button("Cancel", self.explorer.cancel),
-                    ]
-                ),
-                self.built,
-            ]
-        )
-
-    def _start_build(self) -> None:
-        photo: Any = None if self.photo.value == "none" else self.photo.value
-        if self.upload.value:
-            photo = bytes(self.upload.value[0]["content"])
-        self.explorer.build(
-            self.runtime.value,
-            fp16=self.precision.value == "float16",
-            photo=photo,
-            repeat=self.repeat.value,
-        )
-
-    def _talk(self) -> w.Box:
-        self.note = w.Text(
-            placeholder="what is said here", layout=w.Layout(width="520px"), description="note"
-        )
-        self.stops = w.HTML()
-        return w.VBox(
-            [
-                w.HBox(
-                    [
-                        self.note,
-                        self._button("Mark a stop", self._mark, button_style="primary"),
-                        self._button("Take the last off", self._unmark),
-                    ]
-                ),
-                self.stops,
-            ]
-        )
-
-    def _mark(self) -> None:
-        self.explorer.mark(self.note.value)
-        self.note.value = ""
-
-    def _unmark(self) -> None:
-        if self.explorer.stops:
-            self.explorer.unmark(len(self.explorer.stops) - 1)
-
-    def _save(self) -> w.Box:
-        name = printable(self.explorer.session.title).replace("/", "_")[:60]
-        self.path = w.Text(value=f"{name}.byocviz", description="file", style=_WIDE)
-        self.code = w.Textarea(rows=12, layout=w.Layout(width="98%", display="none"))
-        self.code.add_class("byocviz-code")
-        return w.VBox(
-            [
-                w.HBox(
-                    [
-                        self.path,
-                        self._button("Save the recording", lambda: self._write("save")),
-                        self._button("HTML page", lambda: self._write("html")),
-                        self._button("SVG of the drawing", lambda: self._write("svg")),
-                        self._button("Copy as TVM code", self._code),
-                    ],
-                    layout=w.Layout(flex_flow="row wrap"),
-                ),
-                self.code,
-            ]
-        )
-
-    def _write(self, kind: str) -> None:
-        stem = self.path.value.removesuffix(".byocviz") or "recording"
-        write = {
-            "save": lambda: self.explorer.save(f"{stem}.byocviz"),
-            "html": lambda: self.explorer.to_html(f"{stem}.html"),
-            "svg": lambda: self.explorer.to_svg(f"{stem}.svg"),
-        }[kind]
-        path = write()
-        self.say(words.good(f"Written: {words.text(path)}"))
-
-    def _code(self) -> None:
-        self.code.value = self.explorer.script()
-        self.code.layout.display = ""
-        self.explorer.viewer.tell(
-            {"type": "copy", "text": self.code.value, "what": "Copied the pipeline"}
-        )
-
     # -- what the explorer knows, shown
-
-    def say(self, html: str) -> None:
-        """A message under the transport controls."""
-        self.message.value = html
 
     def show(self) -> None:
         """Bring every control to what the explorer knows."""
@@ -380,8 +260,13 @@ class Panel:
             self.lowerable.value = ex.wanted.lowerable
             policy = ex.policy
             self.no_macs.value = policy.require_macs
-            self.min_ops.value, self.min_macs.value = policy.min_ops, min(policy.min_macs, 2**31 - 1)
-            name = ex.wanted.backend if isinstance(ex.wanted.backend, str) else ex.wanted.backend.name
+            self.min_ops.value, self.min_macs.value = (
+                policy.min_ops,
+                min(policy.min_macs, 2**31 - 1),
+            )
+            name = (
+                ex.wanted.backend if isinstance(ex.wanted.backend, str) else ex.wanted.backend.name
+            )
             if name not in self.backend.options:
                 self.backend.options = sorted({*self.backend.options, name})
             self.backend.value = name
@@ -394,7 +279,7 @@ class Panel:
             self.rewrites.value = self._rewrite_table()
             self.compared.value = words.compared(ex.session.comparison())
             self.built.value = words.measured(ex.session.recording.results)
-            self._show_stops()
+            self.show_stops()
             self.show_step()
         finally:
             self._quiet = False
@@ -409,13 +294,6 @@ class Panel:
                 self.play.value = STEPS.index(self.explorer.step)
         finally:
             self._quiet = was
-
-    def _show_stops(self) -> None:
-        rows = "".join(
-            f"<li><b>{words.text(s.step)}</b> {words.text(s.note)}</li>"
-            for s in self.explorer.stops[:200]
-        )
-        self.stops.value = f"<ol>{rows}</ol>" if rows else "<i>No stop yet.</i>"
 
     def _show_rules(self, rules: list[RuleInfo]) -> None:
         names = [rule.name for rule in rules]
@@ -437,7 +315,7 @@ class Panel:
         self.rule_count.value = f"{on} of {len(names)} on; matches in brackets"
 
     def _rule_box(self, name: str) -> w.Checkbox:
-        box = w.Checkbox(indent=False, layout=self._narrow, description=name[:80])
+        box = w.Checkbox(indent=False, layout=self.narrow, description=name[:80])
 
         def observer(change: Any) -> None:
             if not self._quiet:

@@ -38,7 +38,9 @@ def preview(
         from byocviz.flow.relax.steps.prune import to_prune
 
         can = set(to_prune(module, step.subgraphs, policy, backend))
-        causes = [c if s.function in can else "" for s, c in zip(step.subgraphs, causes, strict=True)]
+        causes = [
+            c if s.function in can else "" for s, c in zip(step.subgraphs, causes, strict=True)
+        ]
     going = [(s, c) for s, c in zip(step.subgraphs, causes, strict=True) if c]
     return PrunePreview(
         tuple((s.name, c) for s, c in going),
@@ -49,9 +51,7 @@ def preview(
 
 def _coverage(
     step: Step, going: list[Subgraph], recording: Recording
-) -> tuple[
-    tuple[float, float], tuple[float | None, float | None], tuple[int | None, int | None]
-]:
+) -> tuple[tuple[float, float], tuple[float | None, float | None], tuple[int | None, int | None]]:
     now = step.profile
     ops = sum(recording.ops[i].kind == "operator" for s in going for i in s.op_ids)
     then_ops = (now.offloaded_ops - ops) / now.total if now.total else 0.0

@@ -49,14 +49,14 @@ class AddedRule:
         full = f"{backend.name}.{self.name}"
         entry = compile_rule(self.source, full)
         table = backend.table or "patterns = [...]  # the backend's own table"
-        return replace(
-            backend.with_rules(entry, first=True), table=f"{table}\n{self.text(full)}"
-        )
+        return replace(backend.with_rules(entry, first=True), table=f"{table}\n{self.text(full)}")
 
     def text(self, full: str) -> str:
         """Python text that puts the rule before those of ``patterns``."""
-        entry = f"({full!r}, pattern, {{}}, check)" if _has_check(self.source) else (
-            f"({full!r}, pattern)"
+        entry = (
+            f"({full!r}, pattern, {{}}, check)"
+            if _has_check(self.source)
+            else (f"({full!r}, pattern)")
         )
         return f"{HEADER}\n{assigned(self.source)}\npatterns = [{entry}, *patterns]"
 

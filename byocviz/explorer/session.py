@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any
 from byocviz.errors import ArgumentError, ByocvizError, missing
 from byocviz.explorer.preview import PrunePreview, preview
 from byocviz.explorer.settings import Resolved, Settings
-from byocviz.explorer.stops import STOPS, Stop, plain_stop, read_stops
 from byocviz.recording import Recording
 from byocviz.recording.compare import RecordingComparison, compare_recordings
 from byocviz.recording.schema import STEPS, PrunePolicy, Step
+from byocviz.recording.stops import STOPS, Stop, plain_stop, read_stops
 
 if TYPE_CHECKING:
     import tvm

@@ -48,7 +48,9 @@ def _row(step: Step, now: bool) -> str:
     name = f"<b>{_text(step.name)}</b>" if now else _text(step.name)
     if step.error is not None:
         said = _text(f"failed: {step.error.type}: {step.error.message}", 300)
-        return f'<tr><td style="{_CELL}">{name}</td><td style="{_CELL}" colspan="5">{said}</td></tr>'
+        return (
+            f'<tr><td style="{_CELL}">{name}</td><td style="{_CELL}" colspan="5">{said}</td></tr>'
+        )
     parts = [profile.bytes_in, profile.bytes_out]
     crossing = None if None in parts else sum(part or 0 for part in parts)
     cells = (

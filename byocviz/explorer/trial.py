@@ -89,9 +89,7 @@ def try_rule(
     )
 
 
-def _run(
-    place: Path, time_limit: float, cancelled: Callable[[], bool]
-) -> tuple[str, str] | None:
+def _run(place: Path, time_limit: float, cancelled: Callable[[], bool]) -> tuple[str, str] | None:
     """None where the child ended by itself and well; else what happened, and the mend."""
     paths = os.pathsep.join(os.path.abspath(p) for p in sys.path if p)
     with open(place / "said.txt", "wb") as said:

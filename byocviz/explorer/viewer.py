@@ -26,7 +26,7 @@ class Viewer(anywidget.AnyWidget):  # type: ignore[misc]
     """One recording, in as many views as a front end makes of it.
 
     ``heard`` is called with every message of a view: a mapping with a ``type`` (see
-    ``viewer/src/notebook/protocol.ts``).
+    ``viewer/src/notebook/protocol.ts``). ``shown`` gives what is looked at (``Show`` there).
     """
 
     _esm = traitlets.Unicode("").tag(sync=True)
@@ -37,12 +37,16 @@ class Viewer(anywidget.AnyWidget):  # type: ignore[misc]
     _name = traitlets.Unicode("").tag(sync=True)
     _static = traitlets.Unicode("").tag(sync=True)
 
-    def __init__(self, name: str, heard: Heard, **traits: Any) -> None:
+    def __init__(
+        self, name: str, heard: Heard, shown: Callable[[], Mapping[str, Any]], **traits: Any
+    ) -> None:
         digest, self._packed_page = page()
         super().__init__(_esm=outer(), _page=digest, _name=name, **traits)
         self._heard = heard
+        self._shown = shown
         self._pieces = Pieces()
         self._state: dict[str, Any] | None = None
+        self._listening = False
         self._sent: set[str] = set()
         self._sent_texts: set[str] = set()
         self._texts: dict[str, str] = {}
@@ -51,9 +55,7 @@ class Viewer(anywidget.AnyWidget):  # type: ignore[misc]
         """Of recordings, as packed; the page itself is not counted."""
         self.on_msg(self._message)
 
-    def publish(
-        self, recording: Recording, pending: list[str], holds: list[int], show: Mapping[str, Any]
-    ) -> int:
+    def publish(self, recording: Recording, pending: list[str], holds: list[int]) -> int:
         """Have every view show this; returns its number, which the views answer by ``drawn``."""
         parts = self._pieces.pack(recording)
         self.rev += 1
@@ -70,10 +72,9 @@ class Viewer(anywidget.AnyWidget):  # type: ignore[misc]
             },
             "pending": pending,
             "holds": holds,
-            "show": dict(show),
         }
         wanted = parts.digests()
-        if self._sent:  # some view listens
+        if self._listening:
             self._send_state([d for d in dict.fromkeys(wanted) if d not in self._sent])
         return self.rev
 
@@ -99,6 +100,7 @@ class Viewer(anywidget.AnyWidget):  # type: ignore[misc]
         self.send(
             {
                 **self._state,
+                "show": dict(self._shown()),
                 "to": to,
                 "pieces": [{"digest": d} for d in known],
                 "texts": [] if texts else None,
@@ -114,8 +116,10 @@ class Viewer(anywidget.AnyWidget):  # type: ignore[misc]
         kind = content.get("type")
         if kind == "page?":
             self.send({"type": "page", "digest": self._page, "to": view}, [self._packed_page])
-        elif kind == "ready" and self._state is not None:
-            self._send_state(list(dict.fromkeys(self._digests())), view, all_texts=True)
+        elif kind == "ready":
+            self._listening = True
+            if self._state is not None:
+                self._send_state(list(dict.fromkeys(self._digests())), view, all_texts=True)
         elif kind == "missing":
             asked = content.get("digests")
             if isinstance(asked, list):

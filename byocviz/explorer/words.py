@@ -25,7 +25,9 @@ def good(said: str) -> str:
 
 def bad(message: str, mend: str = "") -> str:
     tail = f"<br><i>{text(mend, 600)}</i>" if mend else ""
-    return f'<span class="byocviz-bad" style="color:#b84600"><b>{text(message, 900)}</b>{tail}</span>'
+    return (
+        f'<span class="byocviz-bad" style="color:#b84600"><b>{text(message, 900)}</b>{tail}</span>'
+    )
 
 
 def failure(error: BaseException) -> str:
@@ -125,7 +127,9 @@ def measured(results: Results) -> str:
         check = results.check
         worst = max((d.max_abs or 0.0 for d in check.differences), default=0.0)
         verdict = f"differs first at {text(check.first)}" if check.first else "within tolerance"
-        parts.append(f"<p>Largest difference to TVM alone {figures.difference(worst)}: {verdict}</p>")
+        parts.append(
+            f"<p>Largest difference to TVM alone {figures.difference(worst)}: {verdict}</p>"
+        )
     if results.latency:
         rows = "".join(
             f"<tr><td>{text(v.name)}</td><td>"

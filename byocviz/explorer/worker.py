@@ -38,6 +38,11 @@ class Worker:
         return bool(self._now or self._waiting)
 
     @property
+    def waiting(self) -> bool:
+        """Whether anything is to be done after the job under way."""
+        return bool(self._waiting)
+
+    @property
     def cancelled(self) -> bool:
         """Whether the job under way was asked to end."""
         return self._cancelled.is_set()

@@ -16,16 +16,30 @@ def photo(image: str | os.PathLike[str] | Any) -> Any:
     import numpy as np
 
     try:
-        from PIL import Image, UnidentifiedImageError
+        from PIL import Image, ImageOps, UnidentifiedImageError
     except ImportError as error:
         raise missing("pillow", "relax", "to read and resize a photo") from error
 
+    def colours(opened: Any) -> Any:
+        # A telephone keeps its pictures as the sensor lies, and says how to turn them.
+        turned = ImageOps.exif_transpose(opened)
+        if turned.mode.startswith("I;16"):
+            turned = Image.fromarray((np.asarray(turned) >> 8).astype(np.uint8))
+        if not turned.width or not turned.height:
+            raise ValueError("it has no pixels")
+        return turned.convert("RGB")
+
     if isinstance(image, Image.Image):
-        return image.convert("RGB")
+        try:
+            return colours(image)
+        except (OSError, ValueError) as error:
+            raise ModelError(
+                f"The Pillow image cannot be used: {error}", "Give one that is open and not empty."
+            ) from error
     if isinstance(image, (str, os.PathLike)):
         try:
             with Image.open(image) as opened:
-                return opened.convert("RGB")
+                return colours(opened)
         except (
             OSError,
             ValueError,

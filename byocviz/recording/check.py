@@ -7,13 +7,15 @@ Vocabulary (kinds, codes) is not checked: a reader shows a word that it does not
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator
 from typing import Any, get_args
 
 import msgspec
 
 from byocviz.errors import RecordingError
+from byocviz.recording.results import Results
 from byocviz.recording.schema import Graph, Profile, RecordingData, Step
 
 MAX_EXTRA_DEPTH = 32
@@ -249,11 +251,27 @@ def _check_results(recording: RecordingData) -> None:
         for index, node in enumerate(build.tree):
             if not -1 <= node.parent < index:
                 raise _Fault(f"module {index} of the tree has the parent {node.parent}")
+    for number in _numbers(results):
+        if number is not None and not 0 <= number < math.inf:
+            raise _Fault(f"a time or difference of the results is {number}")
     for photo in results.photos:
         if photo.width < 1 or photo.height < 1:
             raise _Fault(f"photo {photo.name!r} is {photo.width} x {photo.height} pixels")
         if photo.image and not _IMAGE.fullmatch(photo.image):
             raise _Fault(f"photo {photo.name!r} is no JPEG or PNG as a data URL")
+
+
+def _numbers(results: Results) -> Iterator[float | None]:
+    """Times and differences, none of which can be negative or without end."""
+    if results.build is not None:
+        yield results.build.lower_seconds
+        yield results.build.tvm_seconds
+        yield from (engine.seconds for engine in results.build.engines)
+    for variant in results.latency.variants if results.latency else ():
+        yield from (variant.first, variant.median, variant.p10, variant.p90, *variant.seconds)
+        yield from (part.median for part in variant.parts)
+    for one in results.check.differences if results.check else ():
+        yield from (one.max_abs, one.max_rel)
 
 
 def _check_extra(extra: dict[str, Any]) -> None:

@@ -44,10 +44,12 @@ def to_html(
     step: str | None = None,
     title: str | None = None,
     theme: str | None = None,
+    replay: dict[str, Any] | None = None,
 ) -> str:
     """The page. It opens at ``step`` (by its name; by default at the merge step, else at the
     last), is called ``title`` (by default as the recording) and is ``"light"`` or ``"dark"``
-    (by default as the reader's system).
+    (by default as the reader's system). With ``replay``, which
+    `byocviz.render.replay.replay_options` makes, it opens in presenter mode.
 
     Raises `MissingPackage` where the viewer's bundle was not built, `StepMissing` for a step
     that a `Recording` does not have, ValueError for another theme.
@@ -58,7 +60,7 @@ def to_html(
         recording.step(step)
     script, style, worker, graphviz = bundle()
     name = title or recording.title or "byocviz"
-    options = {"step": step, "title": title, "theme": theme}
+    options = {"step": step, "title": title, "theme": theme, "replay": replay}
     texts, drawn = pages(recording)
     return _PAGE.format(
         csp=html.escape(policy(script), quote=True),

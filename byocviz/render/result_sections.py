@@ -84,6 +84,8 @@ def checked(recording: Recording, top: int) -> RenderableType | None:
             said += f"; the first subgraph is {names.get(check.first) or middle(check.first, 60)}"
     else:
         said += "all within it"
+        silent = sum(d.max_abs is None for d in check.differences)
+        said += f", but for {silent} not called with these inputs" if silent else ""
     columns = [("", "left"), ("absolute", "right"), ("relative", "right"), ("", "left")]
     table = plain_table(columns)
     shown = sorted(check.differences, key=lambda d: not d.exceeds)
@@ -133,7 +135,7 @@ def _row(variant: Variant, most: float, base: float | None) -> list[Text]:
     name = f"{variant.name} ({variant.setting})" if variant.setting else variant.name
     count = figures.count(variant.subgraphs) if variant.subgraphs is not None else ""
     bytes_ = figures.data(variant.boundary_bytes) if variant.boundary_bytes is not None else ""
-    if variant.median is None:
+    if not variant.median:
         row = [printable(name, limit=60), "", "", "", "", count, bytes_]
         return [*map(Text, row), safe(printable(f"cannot: {variant.cannot or '?'}", limit=60))]
     bar = "#" * max(1, round(variant.median / most * BAR)) if most else ""

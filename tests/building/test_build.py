@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,13 @@ pytest.importorskip("onnxruntime")
 import tvm
 
 import byocviz
-from byocviz.building.errors import BuildCancelled, BuildError, LoweringError, RuntimeMissing
+from byocviz.building.errors import (
+    BuildCancelled,
+    BuildError,
+    EngineError,
+    LoweringError,
+    RuntimeMissing,
+)
 from byocviz.building.runtimes.gpu import missing_gpu
 from byocviz.errors import ArgumentError, ByocvizError, ModuleError, StepMissing
 from byocviz.flow.relax.verify import max_difference, run_module, seeded_inputs
@@ -226,3 +233,77 @@ def test_a_step_before_the_last_is_built_as_it_is() -> None:
     assert info.step == "annotate"
     assert set(build.engines) == {s.function for s in recording.step("annotate").subgraphs}
     assert not any(d.exceeds for d in build.check().differences)
+
+
+def test_another_build_of_the_recording_does_not_keep_the_first_one_s_figures() -> None:
+    recording = recorded("chain_cut_once", prune=False)
+    first = byocviz.build(recording, cache=False, progress=False)
+    first.check()
+    second = byocviz.build(recording, step="annotate", cache=False, progress=False)
+    assert recording.results.check is None
+    assert recording.results.build is second.info
+    assert {t for t in recording.texts if t.startswith("onnx:")} == {
+        e.code for e in second.info.engines
+    }
+    first.check()
+    assert recording.results.build is first.info
+    assert recording.results.check is not None
+
+
+def test_the_first_run_is_the_first_even_after_a_check() -> None:
+    build = built("chain_cut_once")
+    build.check()
+    first = build.first_seconds
+    assert first is not None
+    found = build.latency(repeat=1, warmup=0)
+    assert next(v for v in found.variants if v.kind == "byoc").first == first
+    again = build.latency(repeat=1, warmup=0)
+    for before, after in zip(found.variants, again.variants, strict=True):
+        assert before.first == after.first
+
+
+def test_an_engine_s_error_arrives_as_it_was_raised() -> None:
+    build = built("chain_cut_once")
+    (engine, *_) = build.engines.values()
+
+    def fails(inputs: Any, outputs: Any) -> None:
+        raise EngineError("It failed.", "Mend it.")
+
+    def interrupted(inputs: Any, outputs: Any) -> None:
+        raise KeyboardInterrupt
+
+    value = seeded_inputs(by_name("chain_cut_once").build(), "main")
+    engine.run_into = fails  # type: ignore[method-assign]
+    for ask in (build.run, build.check, build.latency):
+        with pytest.raises(EngineError, match=r"It failed\."):
+            ask(value)
+    engine.run_into = interrupted  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        build.run(value)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), -1, "x", True, float("inf")])
+def test_a_tolerance_is_a_number(chain: byocviz.Build, bad: Any) -> None:
+    with pytest.raises(ArgumentError):
+        chain.check(atol=bad)
+
+
+def test_another_module_is_no_setting(chain: byocviz.Build) -> None:
+    with pytest.raises(ArgumentError, match="of another module"):
+        chain.latency(settings={"other": recorded("diamond_two_levels")}, repeat=1, warmup=0)
+    for label in ("", "a\nb", "x" * 300, "\ud800"):
+        with pytest.raises(ArgumentError):
+            chain.latency(settings={label: {}}, repeat=1, warmup=0)
+
+
+def test_threads_that_ask_one_build_wait_for_each_other(chain: byocviz.Build) -> None:
+    value = seeded_inputs(by_name("chain_cut_once").build(), "main")
+    wanted = chain.run(value)
+    asks = [
+        lambda: chain.latency(value, repeat=3, warmup=0),
+        lambda: chain.check(value),
+        *[lambda: [max_difference(chain.run(value), wanted) for _ in range(30)]] * 2,
+    ]
+    with ThreadPoolExecutor(4) as pool:
+        for done in [pool.submit(ask) for ask in asks]:
+            done.result()

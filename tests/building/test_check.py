@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from byocviz.building.check import Capture, check, compare
+from byocviz.flow.relax.inputs import numpy_dtype
 
 floats = hnp.arrays(
     np.float32,
@@ -48,9 +49,26 @@ def test_what_is_not_finite_equals_only_itself(odd: float) -> None:
 
 def test_integers_beyond_float64_are_told_apart() -> None:
     a, b = np.int64([2**62]), np.int64([2**62 + 1])
-    found = compare("x", "output", [a], [b], 0.5, 0.0)
+    found = compare("x", "output", [a], [b], 1e9, 1.0)
     assert found.exceeds
     assert found.max_abs == 1.0
+
+
+def test_an_index_that_is_off_by_one_exceeds_every_tolerance() -> None:
+    found = compare("x", "output", [np.int32([1000, 2001])], [np.int32([1000, 2000])], 1e9, 1)
+    assert found.exceeds
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_numbers_of_16_bits_may_differ_in_their_last_places(dtype: str) -> None:
+    kind = numpy_dtype(dtype)
+    wanted = np.asarray([8.0, 0.01], kind)
+    unit = 8.0 * (2.0**-10 if dtype == "float16" else 2.0**-7)
+    near, far = wanted.copy(), wanted.copy()
+    near[1] += np.asarray(8 * unit, kind)
+    far[1] += np.asarray(40 * unit, kind)
+    assert not compare("x", "output", [near], [wanted], 1e-4, 1e-3).exceeds
+    assert compare("x", "output", [far], [wanted], 1e-4, 1e-3).exceeds
 
 
 def test_other_shapes_types_and_numbers_exceed_and_say_so() -> None:

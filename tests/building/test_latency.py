@@ -31,7 +31,7 @@ def test_statistics_are_of_the_runs_that_count() -> None:
 
 
 def test_a_first_run_from_before_counts_as_the_first() -> None:
-    found = measure([Candidate(Variant("a", "byoc"), lambda: None, first=7.0)], 1, 0)
+    found = measure([Candidate(Variant("a", "byoc"), lambda: None, first=lambda: 7.0)], 1, 0)
     assert found.variants[0].first == 7.0
 
 

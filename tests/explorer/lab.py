@@ -8,6 +8,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -29,7 +30,9 @@ def write_notebook(path: Path, *cells: str) -> Path:
     notebook = nbformat.v4.new_notebook()
     notebook.cells = [nbformat.v4.new_code_cell(text) for text in (SETUP.format(root=root), *cells)]
     notebook.metadata["kernelspec"] = {
-        "name": "python3", "display_name": "Python 3", "language": "python",
+        "name": "python3",
+        "display_name": "Python 3",
+        "language": "python",
     }
     nbformat.write(notebook, path)
     return path
@@ -65,13 +68,24 @@ def serving(folder: Path, app: str = "lab") -> Iterator[str]:
     log = open(folder / "server.log", "wb")  # noqa: SIM115
     process = subprocess.Popen(
         [
-            sys.executable, "-m", "jupyterlab" if app == "lab" else app,
-            "--no-browser", f"--ServerApp.port={port}", "--ServerApp.port_retries=0",
-            "--IdentityProvider.token=", "--ServerApp.password=", "--ServerApp.ip=127.0.0.1",
-            f"--ServerApp.root_dir={folder}", "--ServerApp.allow_root=True",
-            "--ServerApp.disable_check_xsrf=True", "--LabApp.extension_manager=readonly",
+            sys.executable,
+            "-m",
+            "jupyterlab" if app == "lab" else app,
+            "--no-browser",
+            f"--ServerApp.port={port}",
+            "--ServerApp.port_retries=0",
+            "--IdentityProvider.token=",
+            "--ServerApp.password=",
+            "--ServerApp.ip=127.0.0.1",
+            f"--ServerApp.root_dir={folder}",
+            "--ServerApp.allow_root=True",
+            "--ServerApp.disable_check_xsrf=True",
+            "--LabApp.extension_manager=readonly",
         ],
-        cwd=folder, env=environment, stdout=log, stderr=subprocess.STDOUT,
+        cwd=folder,
+        env=environment,
+        stdout=log,
+        stderr=subprocess.STDOUT,
         stdin=subprocess.DEVNULL,
     )
     address = f"http://127.0.0.1:{port}"
@@ -143,7 +157,9 @@ class Desk:
                 said = where.evaluate(script, arg)
                 if said:
                     return
-            assert time.monotonic() < end, f"still not: {script} ({arg}): {said}"
+            if time.monotonic() > end:
+                self.shot(Path(tempfile.gettempdir()) / "byocviz-lab-failed.png")
+                raise AssertionError(f"still not: {script} ({arg}): {said}; {self.console[-5:]}")
             self.page.wait_for_timeout(50)
 
     def at(self, step: str, timeout: float = 60) -> None:
@@ -154,7 +170,8 @@ class Desk:
             " && !now.textContent.includes('not run yet')"
             " && document.documentElement.dataset.drawn !== undefined"
             " && document.querySelectorAll('.pane-after .node').length > 0 }",
-            step, timeout,
+            step,
+            timeout,
         )
 
     def button(self, text: str) -> Any:
@@ -164,9 +181,10 @@ class Desk:
         self.page.locator(".widget-tab .lm-TabBar-tab", has_text=text).first.click()
 
     def save(self) -> None:
-        self.page.keyboard.press("Escape")
-        self.page.keyboard.press("Control+s")
-        self.page.wait_for_timeout(1500)
+        self.page.locator(
+            "[data-command='docmanager:save'], [data-jp-item-name=save]"
+        ).first.click()
+        self.page.wait_for_timeout(2000)
 
     def shot(self, path: str | Path) -> None:
         self.page.screenshot(path=str(path))

@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("tvm.relax")
-
 import byocviz
 from byocviz.recording.schema import STEPS
 from tests.explorer.lab import Desk, outputs, serving, write_notebook
@@ -138,8 +136,10 @@ def test_build_on_the_cpu(desk: Desk) -> None:
         row = desk.page.locator(".widget-dropdown", has_text=label).first
         row.locator("select").select_option(value)
     desk.button("Build and run").last.click()
-    desk.until("() => document.querySelector('[role=tab][aria-selected=true]')"
-               "?.textContent === 'Results'", timeout=300)
+    desk.until(
+        "() => document.querySelector('[role=tab][aria-selected=true]')?.textContent === 'Results'",
+        timeout=300,
+    )
     desk.page.wait_for_timeout(1500)
     shot(desk, "results")
     text = desk.frame.locator(".body").inner_text()

@@ -1,4 +1,4 @@
-"""Subgraphs of Relax calls as ONNX models, one small converter an operator.
+"""Subgraphs as ONNX models, one small converter an operator.
 
 `lower` makes the model of one external function; `check` asks the same without making it. A
 converter is one function, registered by the operator's name::
@@ -9,18 +9,23 @@ converter is one function, registered by the operator's name::
 
 What a converter cannot express with the same meaning it refuses (`LoweringError`).
 
-NaN is the exception: TVM's relu, clip, maximum, minimum, max and min drop it by the way they
-compare, runtimes hand it on. It is neither imitated nor refused.
+NaN is the exception: TVM's relu, clip, maximum, minimum, max, min, argmax, argmin and max_pool drop
+it by the way they compare, and its sign is 0; runtimes hand it on, or find its position. That is
+neither imitated nor refused.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from byocviz.building.errors import LoweringError
 from byocviz.building.lower.call import Call
 from byocviz.building.lower.graph import Graph, Tensor
 from byocviz.building.lower.lowered import Lowered, Port
 from byocviz.building.lower.registry import converter, converters
-from byocviz.building.lower.walker import check, examine, lower
+
+if TYPE_CHECKING:
+    from byocviz.building.lower.walker import check, examine, lower
 
 __all__ = [
     "Call",
@@ -35,3 +40,12 @@ __all__ = [
     "examine",
     "lower",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # What needs Relax, so that Relay's converters can be had without.
+    if name in ("check", "examine", "lower"):
+        from byocviz.building.lower import walker
+
+        return getattr(walker, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

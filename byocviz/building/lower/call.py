@@ -1,37 +1,57 @@
-"""One Relax call as a converter sees it: arguments and attributes as plain Python values."""
+"""One call as a converter sees it: arguments and attributes as plain Python values.
+
+`Call` knows no TVM: `RelaxCall` and Relay's own (`byocviz.building.relay.lower`) say how types and
+values are read there.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tvm import relax, tirx
-
 from byocviz.building.errors import LoweringError
 from byocviz.building.lower.graph import Graph, Tensor
-from byocviz.flow.relax.compat import plain
-from byocviz.flow.relax.surgery import dtype_of, static_shape
 
 
 class Call:
     """A call of an operator. ``args`` holds tensors, lists for tuples, and TVM's own values."""
 
+    fixed_mend = "Give the module fixed shapes before it is recorded."
+
     def __init__(
-        self, graph: Graph, call: Any, args: list[Any], identity: int, variable: str
+        self, graph: Graph, call: Any, ty: Any, args: list[Any], identity: int, variable: str
     ) -> None:
         self.graph = graph
         self.name = plain(call.op.name)
         self.args = args
         self.identity = identity
         self.variable = variable
-        self.type = call.ty
+        self.type = ty
         self._attrs = call.attrs
+
+    # -- how TVM's objects are read
+
+    def static_shape(self, ty: Any) -> tuple[int, ...] | None:
+        """The shape of a tensor type; None where it is not wholly known."""
+        raise NotImplementedError
+
+    def dtype_of(self, ty: Any) -> str:
+        """The element type of a tensor type; "" where it is unknown."""
+        raise NotImplementedError
+
+    def immediate(self, value: Any) -> float | int | None:
+        """A number that is written in place, as TVM's object."""
+        raise NotImplementedError
+
+    def items(self, value: Any) -> Any:
+        """The values of a list of TVM's own, or None."""
+        return None
 
     # -- the result
 
     @property
     def dtype(self) -> str:
         """Element type of the result."""
-        return dtype_of(self.type)
+        return self.dtype_of(self.type)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -45,17 +65,16 @@ class Call:
 
     @property
     def dtypes(self) -> list[str]:
-        return [dtype_of(field) for field in self.type.fields]
+        return [self.dtype_of(field) for field in self.type.fields]
 
     def _shape(self, ty: Any) -> tuple[int, ...]:
-        shape = static_shape(ty)
+        shape = self.static_shape(ty)
         if shape is None:
             raise self.refuse(
                 "shape of the result",
                 plain(ty),
                 "Engines are built for fixed shapes.",
-                "Give the module fixed shapes before it is recorded "
-                "(relax.transform.BindSymbolicVars).",
+                self.fixed_mend,
             )
         return shape
 
@@ -63,7 +82,7 @@ class Call:
 
     def attr(self, name: str, default: Any = None) -> Any:
         """An attribute as a plain value: numbers, strings, lists, None."""
-        return _plain(getattr(self._attrs, name, default))
+        return self._plain(getattr(self._attrs, name, default))
 
     def ints(self, name: str) -> list[int]:
         value = self.attr(name)
@@ -92,7 +111,7 @@ class Call:
         value = self.args[index]
         if isinstance(value, Tensor):
             return value
-        number = _number(value)
+        number = self._number(value)
         if number is not None and (dtype or self.dtype):
             return self.graph.scalar(number, dtype or self.dtype)
         raise self.refuse(f"argument {index}", _say(value), "A tensor is wanted there.")
@@ -109,7 +128,7 @@ class Call:
         value = self.args[index]
         if isinstance(value, Tensor) and value.constant and value.shape in ((), (1,)):
             return value.value().reshape(()).item()  # type: ignore[no-any-return]
-        number = _number(value)
+        number = self._number(value)
         if number is None:
             raise self.refuse(
                 f"argument {index}",
@@ -122,8 +141,8 @@ class Call:
     def numbers(self, index: int) -> list[int]:
         """A tuple or shape of integers known now."""
         value = self.args[index]
-        items = value if isinstance(value, list) else getattr(value, "values", None)
-        found = [_number(item) for item in items] if items is not None else [None]
+        items = value if isinstance(value, list) else self.items(value)
+        found = [self._number(item) for item in items] if items is not None else [None]
         if any(item is None for item in found):
             raise self.refuse(
                 f"argument {index}",
@@ -147,30 +166,35 @@ class Call:
                     "dtype", tensor.dtype, "ONNX defines this operator for floats only."
                 )
 
+    # -- plain values
 
-def _plain(value: Any) -> Any:
-    if value is None or isinstance(value, (bool, int, float)):
-        return value
-    if isinstance(value, str):
+    def _plain(self, value: Any) -> Any:
+        if value is None or isinstance(value, (bool, int, float)):
+            return value
+        if isinstance(value, str):
+            return plain(value)
+        number = self._number(value)
+        if number is not None:
+            return number
+        items = self.items(value)
+        if items is not None:
+            return [self._plain(v) for v in items]
+        if hasattr(value, "__len__") and hasattr(value, "__getitem__"):
+            return [self._plain(v) for v in value]
         return plain(value)
-    number = _number(value)
-    if number is not None:
-        return number
-    if isinstance(value, relax.ShapeExpr):
-        return [_plain(v) for v in value.values]
-    if hasattr(value, "__len__") and hasattr(value, "__getitem__"):
-        return [_plain(v) for v in value]
-    return plain(value)
+
+    def _number(self, value: Any) -> float | int | None:
+        if isinstance(value, (bool, int, float)):
+            return value
+        if isinstance(value, Tensor):
+            scalar = value.constant and value.shape == ()
+            return value.value().item() if scalar else None  # type: ignore[no-any-return]
+        return self.immediate(value)
 
 
-def _number(value: Any) -> float | int | None:
-    if isinstance(value, (bool, int, float)):
-        return value
-    if isinstance(value, (tirx.IntImm, tirx.FloatImm)):
-        return value.value  # type: ignore[no-any-return]
-    if isinstance(value, Tensor) and value.constant and value.shape == ():
-        return value.value().item()  # type: ignore[no-any-return]
-    return None
+def plain(value: Any) -> str:
+    """``str(value)``, of the type str itself: TVM's own strings are a subclass of it."""
+    return str.__str__(str(value))
 
 
 def _say(value: Any) -> str:

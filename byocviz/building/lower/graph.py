@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from byocviz.building.errors import LoweringError
+from byocviz.building.lower.schema import nothing_there, wrong_types
+
 Shape = tuple[int, ...]
 
 
@@ -66,6 +69,7 @@ class Graph:
         self._small: dict[tuple[str, Shape, bytes], Tensor] = {}
         self._names: set[str] = set()
         self._identity, self._operator, self._label, self._count = -1, "", "node", 0
+        self._variable = ""
         self._unnamed = 0
 
     # -- names
@@ -79,8 +83,8 @@ class Graph:
         self._names.add(candidate)
         return candidate
 
-    def begin(self, identity: int, operator: str) -> None:
-        """Nodes from here on stand for this call."""
+    def begin(self, identity: int, operator: str, variable: str = "") -> None:
+        """Nodes from here on stand for this call, whose result is bound to ``variable``."""
         short = operator.removeprefix("relax.").rpartition(".")[2] or "node"
         if identity >= 0:
             label = f"{short}_{identity}"
@@ -88,6 +92,7 @@ class Graph:
             self._unnamed += 1
             label = f"{short}_u{self._unnamed}"
         self._identity, self._operator, self._count = identity, operator, 0
+        self._variable = variable
         self._label = self.unique(label)
 
     # -- values
@@ -130,7 +135,7 @@ class Graph:
         shape: Shape | None = None,
         **attributes: Any,
     ) -> Tensor:
-        """A node with one output.
+        """A node with one output. Raises `LoweringError` as `add_several` does.
 
         ``dtype`` is by default that of the first input. ``shape`` is by default that to which
         the inputs broadcast, which holds for element-wise operators only.
@@ -145,7 +150,11 @@ class Graph:
         shapes: Sequence[Shape | None] | None = None,
         **attributes: Any,
     ) -> list[Tensor]:
-        """A node with as many outputs as there are ``dtypes``."""
+        """A node with as many outputs as there are ``dtypes``.
+
+        Raises `LoweringError` for the call at hand where ONNX does not define the node for these
+        element types, or runtimes do not run it because a tensor is empty.
+        """
         name = self._label if self._count == 0 else self.unique(f"{self._label}.{self._count}")
         self._count += 1
         first = next((i for i in inputs if i is not None), None)
@@ -156,6 +165,7 @@ class Graph:
                 shape = _broadcast(inputs)
             output = name if index == 0 else self.unique(f"{name}:{index}")
             outputs.append(Tensor(output, dtype or (first.dtype if first else "float32"), shape))
+        self._must_be_one(operator, inputs, outputs)
         names = [i.name if i is not None else "" for i in inputs]
         while names and not names[-1]:
             names.pop()
@@ -163,6 +173,25 @@ class Graph:
         self.nodes.append((name, operator, names, [o.name for o in outputs], attributes))
         self.owners[name] = self._identity, self._operator
         return outputs
+
+    def _must_be_one(
+        self, operator: str, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
+    ) -> None:
+        """Refuse what no runtime takes as a node of that operator."""
+        given = tuple(i.dtype if i is not None else None for i in inputs)
+        why = wrong_types(operator, self.opset, given, tuple(o.dtype for o in outputs))
+        if why:
+            said = ", ".join(dict.fromkeys(dtype for dtype in given if dtype))
+            raise self._refuse("dtype", said, why)
+        shapes = [t.shape for t in (*inputs[:1], *outputs[:1]) if t is not None]
+        why = nothing_there(operator, shapes)
+        if why:
+            raise self._refuse("shape", shapes[0] and list(shapes[0]), why)
+
+    def _refuse(self, attribute: str, value: Any, why: str) -> LoweringError:
+        return LoweringError(
+            self._operator, self._identity, self._variable, attribute, value, why
+        )
 
     def transpose(self, x: Tensor, order: Sequence[int]) -> Tensor:
         """The axes in another order; nothing where it is the same, folded for a constant."""

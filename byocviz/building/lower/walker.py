@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,20 +10,17 @@ import tvm
 from tvm import relax
 
 from byocviz.building.errors import LoweringError
-from byocviz.building.lower.call import Call
 from byocviz.building.lower.graph import Graph, Tensor, onnx_type
 from byocviz.building.lower.lowered import Lowered, Port
+from byocviz.building.lower.model import OPSETS, clean, written
 from byocviz.building.lower.registry import find
+from byocviz.building.lower.relax_call import RelaxCall
 from byocviz.errors import ModuleError
 from byocviz.flow.relax.compat import Constant, attribute, plain, tensor_of
 from byocviz.flow.relax.surgery import dtype_of, static_shape
 from byocviz.flow.relax.tag import tag_of
 
-OPSETS = range(17, 22)
-"""The opsets that the converters write."""
-
-IR_VERSION = 9
-"""The file format: read by every runtime that reads opset 17 to 21."""
+__all__ = ["OPSETS", "check", "examine", "lower"]
 
 _FIXED = (
     "Give the module fixed shapes before it is recorded (relax.transform.BindSymbolicVars, or "
@@ -137,7 +133,7 @@ class _Walker:
             )  # fmt: skip
             return relax.ShapeExpr([1] * max(int(ty.ndim), 0))
         shape, dtype = self._known("parameter", name, ty)
-        tensor = self.graph.input(_clean(name), dtype, shape)
+        tensor = self.graph.input(clean(name), dtype, shape)
         self.inputs.append(Port(tensor.name, dtype, shape, index, path))
         return tensor
 
@@ -266,9 +262,9 @@ class _Walker:
 
     def _operator(self, call: Any, variable: str) -> Any:
         identity = self._identity(call)
-        self.graph.begin(identity, plain(call.op.name))
+        self.graph.begin(identity, plain(call.op.name), variable)
         args = [self._value(argument, "") for argument in call.args[:]]
-        view = Call(self.graph, call, args, identity, variable)
+        view = RelaxCall(self.graph, call, call.ty, args, identity, variable)
         try:
             result = self._converted(view, call)
         except LoweringError as error:
@@ -283,7 +279,7 @@ class _Walker:
             return int(self.given[number])
         return tag_of(call)
 
-    def _converted(self, view: Call, call: Any) -> Any:
+    def _converted(self, view: RelaxCall, call: Any) -> Any:
         function = find(view.name)
         if function is None:
             if view.name in ("relax.call_tir", "relax.call_dps_packed", "relax.call_pure_packed"):
@@ -312,7 +308,7 @@ class _Walker:
         given = zip(result, view.dtypes, view.shapes, strict=True)
         return [self._typed(view, *one) for one in given]
 
-    def _typed(self, view: Call, tensor: Tensor, dtype: str, shape: tuple[int, ...]) -> Tensor:
+    def _typed(self, view: RelaxCall, tensor: Tensor, dtype: str, shape: tuple[int, ...]) -> Tensor:
         """The tensor with the type that Relax gives the result."""
         if tensor.dtype != dtype or (tensor.shape is not None and tensor.shape != shape):
             raise view.refuse(
@@ -335,79 +331,7 @@ class _Walker:
     # -- the model
 
     def finish(self) -> Lowered:
-        import onnx
-        from onnx import helper, numpy_helper
-
-        from byocviz.version import __version__
-
-        g = self.graph
-        outputs = _name_outputs(g, self.outputs)
-        nodes = [
-            helper.make_node(op, ins, outs, name=name, **attributes)
-            for name, op, ins, outs, attributes in g.nodes
-        ]
-        used = {name for _, _, ins, _, _ in g.nodes for name in ins}
-        weights = [
-            numpy_helper.from_array(constant.value(), name)
-            for name, constant in g.constants.items()
-            if name in used
-        ]
-        graph = helper.make_graph(
-            nodes,
-            _clean(self.name),
-            [_info(port) for port in self.inputs],
-            [_info(port) for port in outputs],
-            weights,
-        )
-        model = helper.make_model(
-            graph,
-            opset_imports=[helper.make_opsetid("", g.opset)],
-            ir_version=min(IR_VERSION if g.opset < 21 else 10, onnx.IR_VERSION),
-            producer_name="byocviz",
-            producer_version=__version__,
-        )
-        lowered = Lowered(self.name, model, g.opset, self.inputs, outputs, self.tuple_output)
-        by_operator: dict[int, list[str]] = {}
-        for name, *_ in g.nodes:
-            identity, operator = g.owners[name]
-            lowered.nodes[name] = (identity,) if identity >= 0 else ()
-            lowered.calls[name] = operator
-            if identity >= 0:
-                by_operator.setdefault(identity, []).append(name)
-        lowered.operators = {i: tuple(names) for i, names in by_operator.items()}
-        return lowered
-
-
-def _name_outputs(g: Graph, outputs: Sequence[tuple[Port, Tensor]]) -> list[Port]:
-    """Give each output its name, by renaming the value or by a node that hands it on.
-
-    An output's name is its own: an input, a constant or another output is copied.
-    """
-    made = {out for _, _, _, outs, _ in g.nodes for out in outs}
-    renamed: dict[str, str] = {}
-    for port, value in outputs:
-        if value.name in made and value.name not in renamed:
-            renamed[value.name] = port.name
-        else:
-            source = Tensor(renamed.get(value.name, value.name), value.dtype, value.shape)
-            g.begin(-1, "relax.identity")
-            node = g.add("Identity", source, shape=value.shape)
-            renamed[node.name] = port.name
-    for _, _, inputs, outs, _ in g.nodes:
-        inputs[:] = [renamed.get(name, name) for name in inputs]
-        outs[:] = [renamed.get(name, name) for name in outs]
-    return [port for port, _ in outputs]
-
-
-def _info(port: Port) -> Any:
-    from onnx import helper
-
-    return helper.make_tensor_value_info(port.name, onnx_type(port.dtype), list(port.shape))
-
-
-def _clean(name: Any) -> str:
-    """A name that every runtime takes."""
-    return re.sub(r"[^A-Za-z0-9_.]", "_", plain(name)) or "value"
+        return written(self.name, self.graph, self.inputs, self.outputs, self.tuple_output)
 
 
 def _numpy(tensor: Any) -> np.ndarray:

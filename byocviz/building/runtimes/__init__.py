@@ -12,8 +12,21 @@ from typing import Any
 
 from byocviz.building.errors import RuntimeMissing
 from byocviz.building.runtimes.base import Engine, Runtime, Tell
+from byocviz.building.runtimes.options import chosen, fitting, mapping, shown
+from byocviz.errors import ArgumentError
 
-__all__ = ["Choice", "Engine", "Runtime", "Tell", "auto", "choose", "get", "names", "of_stand_in"]
+__all__ = [
+    "Choice",
+    "Engine",
+    "Runtime",
+    "Tell",
+    "auto",
+    "choose",
+    "chosen_for",
+    "get",
+    "names",
+    "of_stand_in",
+]
 
 _HOMES = {
     "onnxruntime": "byocviz.building.runtimes.onnxruntime",
@@ -40,14 +53,30 @@ class Choice:
     """Why this one was taken; "" where it is simply what was meant."""
 
 
+_NEEDED = ("name", "title", "options", "serializes", "supports", "refuse", "plan", "load",
+           "target", "fingerprint")  # fmt: skip
+"""What is used of a `Runtime`."""
+
+
 def names() -> list[str]:
     """The runtimes known by name, installed or not."""
     return sorted(_HOMES)
 
 
 def get(runtime: str | Runtime) -> Runtime:
-    """A runtime by name; one that is given is returned. Raises `RuntimeMissing`."""
+    """A runtime by name; one that is given is returned.
+
+    Raises `RuntimeMissing` for an unknown name, `ArgumentError` for what is no runtime.
+    """
     if not isinstance(runtime, str):
+        lacks = [name for name in _NEEDED if not hasattr(runtime, name)]
+        if isinstance(runtime, type) or lacks:
+            what = f"no {lacks[0]}" if lacks else "to be made first: it is a class"
+            raise ArgumentError(
+                f"{shown(runtime)} is no runtime: it has {what}.",
+                f"Name one ({', '.join(names())}, auto), or give an object like "
+                "byocviz.building.runtimes.Runtime.",
+            )
         return runtime
     if runtime not in _HOMES:
         raise RuntimeMissing(
@@ -94,12 +123,37 @@ def choose(runtime: str | Runtime | None, backend: str) -> Choice:
 
 def of_stand_in(choice: Choice, backend: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """The options without those that only the runtime knows which ``choice`` stands in for, so
-    that a script runs on a machine without it too. Others stay, to be refused where unknown."""
+    that a script runs on a machine without it too. Others stay, to be refused where unknown.
+
+    Raises `ArgumentError` for a value that the runtime which was meant does not take either.
+    """
     if not choice.stands_in_for:
         return dict(options)
     _, own = _MEANT.get(backend, (backend, ()))
-    meant = {name for runtime in own for name in get(runtime).options}
-    return {n: v for n, v in options.items() if n in choice.runtime.options or n not in meant}
+    meant = {name: one for one in map(get, reversed(own)) for name in one.options}
+    kept = {}
+    for name, value in options.items():
+        if name in choice.runtime.options or name not in meant:
+            kept[name] = value
+        else:
+            fitting(meant[name], name, value)
+    return kept
+
+
+def chosen_for(
+    runtime: str | Runtime | None, backend: str, options: Mapping[str, Any] | None
+) -> tuple[Choice, dict[str, Any]]:
+    """The runtime that is asked for, and its options as given: those of a runtime that it stands
+    in for are left out.
+
+    Raises what `choose` and `chosen` raise.
+    """
+    given = mapping(options)
+    choice = choose(runtime, backend)
+    if runtime is None or runtime == "auto":
+        given = of_stand_in(choice, backend, given)
+    chosen(choice.runtime, given)
+    return choice, given
 
 
 def _said(title: str, reason: str) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from byocviz.building.errors import EngineError, RuntimeMissing
+from byocviz.building.runtimes.options import Takes, chosen
 
 if TYPE_CHECKING:
     from byocviz.building.lower.lowered import Lowered, Port
@@ -84,6 +84,8 @@ class Runtime(Protocol):
     """As people write it."""
     options: Mapping[str, Any]
     """The options that `build` takes, with their defaults."""
+    takes: Mapping[str, Takes]
+    """What each of them takes; one that is not here is checked by the runtime itself."""
     serializes: bool
     """Whether `plan` gives the engine as bytes. If not, it only shows that the library takes the
     subgraph, and `load` makes the engine of the subgraph itself."""
@@ -119,7 +121,7 @@ class Runtime(Protocol):
         """An engine of a lowered subgraph, built in this process.
 
         Raises `RuntimeMissing` where `supports` says why, `BuildError` where the runtime refuses
-        the subgraph, and `ByocvizError` for an unknown option.
+        the subgraph, and what `chosen` raises for options.
         """
 
 
@@ -129,6 +131,7 @@ class Base:
     name = ""
     title = ""
     options: Mapping[str, Any] = {}
+    takes: Mapping[str, Takes] = {}
     serializes = False
 
     def supports(self, running: bool = True) -> str | None:
@@ -159,19 +162,6 @@ class Base:
             tell(f"{self.title}, {lowered.name}")
         plan = self.plan(lowered, wanted, Notes()) if self.serializes else None
         return self.load(lowered, plan, wanted)
-
-
-def chosen(runtime: Runtime, options: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The runtime's options with those that are given; refuses unknown names."""
-    for name in options or {}:
-        if name not in runtime.options:
-            near = difflib.get_close_matches(name, list(runtime.options), n=1)
-            raise RuntimeMissing(
-                f"{runtime.title} has no option {name!r}.",
-                (f"Did you mean {near[0]!r}? " if near else "")
-                + f"Its options: {', '.join(runtime.options)}.",
-            )
-    return {**runtime.options, **(options or {})}
 
 
 def usable(runtime: Runtime) -> None:

@@ -20,6 +20,7 @@ from byocviz.building.runtimes.base import (
     named,
     packed,
 )
+from byocviz.building.runtimes.options import Takes, among, switch, whole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,6 +33,9 @@ PROVIDERS = {
     "tensorrt": "TensorrtExecutionProvider",
 }
 """ONNX Runtime's names for what executes its graphs."""
+
+MOST_THREADS = 1024
+"""It starts as many as it is told to."""
 
 
 class OnnxRuntime(Base):
@@ -51,6 +55,12 @@ class OnnxRuntime(Base):
         "spinning": True,
         "optimize": True,
         "providers": ("cpu",),
+    }
+    takes: Mapping[str, Takes] = {
+        "threads": whole(0, MOST_THREADS),
+        "spinning": switch(),
+        "optimize": switch(),
+        "providers": among(PROVIDERS),
     }
 
     def supports(self, running: bool = True) -> str | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from byocviz.building.runtimes.trt import TrtRuntime
+from byocviz.building.runtimes.options import Takes, switch
+from byocviz.building.runtimes.trt import TAKES, TrtRuntime
 
 
 class Tensorrt(TrtRuntime):
@@ -27,6 +28,7 @@ class Tensorrt(TrtRuntime):
         "workspace": None,
         "timing_cache": True,
     }
+    takes: Mapping[str, Takes] = {**TAKES, "timing_cache": switch()}
 
 
 def runtime() -> Tensorrt:

@@ -8,7 +8,15 @@ from typing import Any
 
 from byocviz.building.errors import BuildError
 from byocviz.building.runtimes.gpu import gpu
-from byocviz.building.runtimes.trt import TrtRuntime
+from byocviz.building.runtimes.options import Takes
+from byocviz.building.runtimes.trt import TAKES, TrtRuntime
+
+
+def _capability(given: Any) -> str | None:
+    """The command line gives 8.9 as a number."""
+    if isinstance(given, bool) or not isinstance(given, (str, int, float, type(None))):
+        raise ValueError
+    return given if given is None else str(given)
 
 
 class TensorrtRtx(TrtRuntime):
@@ -30,6 +38,10 @@ class TensorrtRtx(TrtRuntime):
         "fp16": False,
         "tf32": False,
         "workspace": None,
+    }
+    takes: Mapping[str, Takes] = {
+        **TAKES,
+        "compute_capability": Takes("a name as '8.9' or 'SM89', or None", _capability),
     }
     needs_gpu_to_build = False
     keeps_timing = False

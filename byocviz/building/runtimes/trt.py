@@ -13,6 +13,7 @@ from byocviz.building.errors import BuildError
 from byocviz.building.runtimes.base import Base, Engine, Notes, Subgraph, named
 from byocviz.building.runtimes.gpu import gpu, missing_gpu
 from byocviz.building.runtimes.half import half
+from byocviz.building.runtimes.options import Takes, switch, whole
 
 if TYPE_CHECKING:
     from byocviz.building.lower.lowered import Lowered, Port
@@ -20,6 +21,14 @@ if TYPE_CHECKING:
 BOUNDARY = ("float32", "float16", "bfloat16", "int8", "uint8", "int32", "int64", "bool")
 """Element types that an engine's inputs and outputs may have. The parser takes float64 for
 float32 without a word, which is why it is refused here."""
+
+
+TAKES: Mapping[str, Takes] = {
+    "fp16": switch(),
+    "tf32": switch(),
+    "workspace": whole(1, 1 << 50, none=True),
+}
+"""Of the options that both have."""
 
 
 class TrtRuntime(Base):

@@ -8,6 +8,7 @@ that one step's module shares with another's are compiled once.
 
 from __future__ import annotations
 
+import threading
 from functools import lru_cache
 from typing import Any
 
@@ -18,6 +19,9 @@ from tvm import relax
 from byocviz.errors import ModuleError
 from byocviz.flow.relax.inputs import entry_function
 from byocviz.flow.relax.macs import visit_tir
+
+COMPILING = threading.RLock()
+"""TVM's tensor expressions keep state of their own while they are written: one thread a time."""
 
 _MARKS = ("Codegen", "Composite", "Primitive")
 
@@ -52,7 +56,7 @@ def plain_module(mod: tvm.IRModule, entry: str = "main") -> tvm.IRModule:
     out = {}
     for gvar, func in mod.functions_items():
         if isinstance(func, relax.Function):
-            func = _with_shapes_written_out(func)
+            func = with_shapes_written_out(func)
             for mark in _MARKS:
                 if func.attrs and mark in func.attrs:
                     func = func.without_attr(mark)
@@ -76,7 +80,11 @@ def _shape_of_variable(arg: Any) -> relax.ShapeExpr | None:
     return None
 
 
-def _with_shapes_written_out(func: relax.Function) -> relax.Function:
+def with_shapes_written_out(func: relax.Function) -> relax.Function:
+    """The function with shapes in place of variables that calls take them from.
+
+    LegalizeOps asserts that: of a shape whose values its type knows, it reads no variable.
+    """
     found: list[Any] = []
 
     def visit(expr: Any) -> None:
@@ -131,6 +139,11 @@ def compile_module(mod: tvm.IRModule, entry: str = "main", *, target: Any = None
     ``target`` is a `tvm.target.Target`, a name (``"llvm"``) or a dictionary; strings with
     options are not read by TVM any more.
     """
+    with COMPILING:
+        return _compiled(mod, entry, target)
+
+
+def _compiled(mod: tvm.IRModule, entry: str, target: Any) -> Any:
     goal = _target(target)
     configs = set(tvm.transform.PassContext.list_configs())
     # Types are checked before the call; the checks in each TIR function are most of its code.

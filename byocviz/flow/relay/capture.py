@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +16,7 @@ from byocviz.flow.profile import operators_by_name, parameters, total
 from byocviz.flow.reading import Reading, Site
 from byocviz.flow.relay.compat import attribute, functions_of, key_of
 from byocviz.flow.relay.text import function_text
-from byocviz.flow.relay.types import tensor_bytes, type_text
+from byocviz.flow.relay.types import Types
 from byocviz.recording.schema import FunctionView, Step, Subgraph, Tensor
 
 
@@ -63,6 +63,7 @@ def capture(
     readings: list[Reading],
     ids: Ids,
     printer: Printer | None,
+    types: Types,
     outline: Callable[[], list[Reading]] | None = None,
 ) -> None:
     """Fill in the step's functions, places, subgraphs and profiles.
@@ -72,10 +73,12 @@ def capture(
     """
     keys = name_variables(readings, module, printer) if printer is not None else {}
     sites = [(reading, site) for reading in readings for site in reading.sites]
-    step.subgraphs = [
-        _subgraph(reading, site, sheet, ids, _unique(number, sites))
-        for number, (reading, site) in enumerate(sites)
-    ]
+    used: Counter[str] = Counter()
+    for reading, site in sites:
+        used[site.function] += 1
+        number = used[site.function]
+        name = site.function if number == 1 else f"{site.function}#{number}"
+        step.subgraphs.append(_subgraph(reading, site, sheet, ids, name, types))
     drawn = readings if outline is None else outline()
     if printer is not None and outline is not None:
         name_variables(drawn, module, printer)
@@ -116,18 +119,12 @@ def _kind(name: str, function: Any, entry: str) -> str:
     return "entry" if name == entry else "function"
 
 
-def _unique(number: int, sites: list[tuple[Reading, Site]]) -> str:
-    """The function's name; a region's has its own function's name before it where it is not
-    alone; ``#2`` follows for a second call."""
-    name = sites[number][1].function
-    before = sum(site.function == name for _, site in sites[:number])
-    return name if not before else f"{name}#{before + 1}"
-
-
-def _subgraph(reading: Reading, site: Site, sheet: Sheet, ids: Ids, name: str) -> Subgraph:
+def _subgraph(
+    reading: Reading, site: Site, sheet: Sheet, ids: Ids, name: str, types: Types
+) -> Subgraph:
     members = [ids[reading.name, node] for node in site.nodes]
     operators = [i for i in members if sheet.ops[i].kind == "operator"]
-    inputs, outputs = _inputs(reading, site, ids), _outputs(reading, site, ids)
+    inputs, outputs = _inputs(reading, site, ids, types), _outputs(reading, site, ids, types)
     count, size = parameters(members, sheet.read)
     nodes = reading.graph.nodes
     rules: dict[str, int] = defaultdict(int)
@@ -152,7 +149,7 @@ def _subgraph(reading: Reading, site: Site, sheet: Sheet, ids: Ids, name: str) -
     )
 
 
-def _inputs(reading: Reading, site: Site, ids: Ids) -> list[Tensor]:
+def _inputs(reading: Reading, site: Site, ids: Ids, types: Types) -> list[Tensor]:
     """The tensors that enter, each once: constants are the subgraph's own."""
     tensors: dict[tuple[int, int], Tensor] = {}
     for value in site.arguments:
@@ -165,15 +162,15 @@ def _inputs(reading: Reading, site: Site, ids: Ids) -> list[Tensor]:
                 _source(leaf),
                 Tensor(
                     name or f"input {len(tensors)}",
-                    type_text(ty),
-                    tensor_bytes(ty),
+                    types.text(ty),
+                    types.size(ty)[1],
                     origin(leaf, reading, ids),
                 ),
             )
     return list(tensors.values())
 
 
-def _outputs(reading: Reading, site: Site, ids: Ids) -> list[Tensor]:
+def _outputs(reading: Reading, site: Site, ids: Ids, types: Types) -> list[Tensor]:
     tensors: dict[tuple[int, int], Tensor] = {}
     for leaf in site.result.leaves() if site.result is not None else ():
         ty = getattr(leaf, "ty", None)
@@ -182,8 +179,8 @@ def _outputs(reading: Reading, site: Site, ids: Ids) -> list[Tensor]:
             _source(leaf),
             Tensor(
                 name or f"output {len(tensors)}",
-                type_text(ty),
-                tensor_bytes(ty),
+                types.text(ty),
+                types.size(ty)[1],
                 origin(leaf, reading, ids),
             ),
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ from tvm import relay
 
 from byocviz.backends.relay_table import RelayRule
 from byocviz.flow.relay.compat import tag_of
+from byocviz.flow.relay.patterns import certain_ends
 
 _MOST_LINES = 20
 
@@ -116,12 +117,15 @@ class Verdicts:
 
         return ask
 
-    def patterns(self, rules: Iterable[RelayRule], lines: list[str]) -> list[tuple[Any, ...]]:
-        """The table for MergeComposite."""
+    def patterns(
+        self, rules: Iterable[RelayRule], present: Container[str], lines: list[str]
+    ) -> list[tuple[Any, ...]]:
+        """The table for MergeComposite, but for the rules that cannot match: the pass looks
+        through all of the module for each. ``present`` are the module's operators."""
         return [
             (rule.name, rule.pattern, self.listening(rule, lines))
             for rule in rules
-            if rule.pattern is not None and rule.enabled
+            if rule.pattern is not None and rule.enabled and _may_match(rule, present)
         ]
 
     def operators(
@@ -133,6 +137,11 @@ class Verdicts:
             if rule.pattern is None and rule.enabled:
                 found.setdefault(rule.op, self.listening(rule, lines))
         return found
+
+
+def _may_match(rule: RelayRule, present: Container[str]) -> bool:
+    ends = certain_ends(rule.pattern)
+    return ends is None or any(name in present for name in ends)
 
 
 def where(check: Any) -> str:

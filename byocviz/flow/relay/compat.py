@@ -6,10 +6,13 @@ from typing import Any
 
 import tvm
 from tvm import relay
-from tvm.ir import Span
+from tvm.ir import SourceName, Span
+from tvm.ir.container import _ffi_api
 
 TAG = "byocviz"
 """The source name of the spans in which calls keep their numbers."""
+
+_item, _size = _ffi_api.ArrayGetItem, _ffi_api.ArraySize
 
 BEGIN, END = "annotation.compiler_begin", "annotation.compiler_end"
 
@@ -22,7 +25,7 @@ def plain(value: Any) -> str:
 def attribute(function: Any, key: str) -> Any:
     """A function's attribute, or None."""
     attrs = function.attrs
-    return attrs[key] if attrs is not None and key in attrs.keys() else None  # noqa: SIM118
+    return attrs._dict().get(key) if attrs is not None else None
 
 
 def composite_of(op: Any) -> str:
@@ -41,12 +44,21 @@ def key_of(expr: Any) -> int:
     return int(expr.handle.value)
 
 
+SOURCE = SourceName(TAG)
+
+
 def tag_of(call: Any) -> int:
     """The number of a call, or -1 where it has none."""
     span = call.span
-    if not isinstance(span, Span) or span.source_name.name != TAG:
+    # TVM keeps one object for all source names that are the same.
+    if not isinstance(span, Span) or key_of(span.source_name) != key_of(SOURCE):
         return -1
     return int(span.line)
+
+
+def items_of(array: Any) -> list[Any]:
+    """The items of one of TVM's arrays, asked for once each: iterating asks for the size too."""
+    return [_item(array, index) for index in range(_size(array))]
 
 
 def functions_of(module: tvm.IRModule) -> dict[str, Any]:

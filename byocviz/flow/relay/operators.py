@@ -5,22 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from tvm import relay
-from tvm.ir import Op
 
 from byocviz.flow.identity import Ids
 from byocviz.flow.reading import Reading
 from byocviz.flow.relay.compat import key_of, plain
 from byocviz.flow.relay.macs import macs
-from byocviz.flow.relay.types import elements, tensor_bytes, type_text
+from byocviz.flow.relay.types import Types
 from byocviz.recording.schema import Operator
 
 _MAX_TEXT = 200
-
-
-def call_name(call: Any) -> str:
-    """TVM's name of the operator, or the callee's name where a function is called."""
-    op = call.op
-    return plain(op.name if isinstance(op, Op) else getattr(op, "name_hint", "function"))
 
 
 def clipped(value: Any) -> str:
@@ -43,7 +36,8 @@ def attributes(attrs: Any) -> dict[str, str]:
 class Operators:
     """Writes down operators once each, by id."""
 
-    def __init__(self, weights: set[int], sources: dict[int, str]) -> None:
+    def __init__(self, weights: set[int], sources: dict[int, str], types: Types) -> None:
+        self.types = types
         self.weights = weights
         """Keys of the entry's parameters that are weights still to be bound."""
         self.sources = sources
@@ -51,7 +45,6 @@ class Operators:
         """The constants and weights that each operator reads: (tensor, elements, bytes)."""
         self._held: list[Any] = []
         """Constants whose keys are in ``read``: held, that no other gets one's address."""
-        self._types: dict[int, str] = {}
         self._attrs: dict[int, dict[str, str]] = {}
 
     def describe(self, identity: int, reading: Reading, node: int) -> Operator:
@@ -90,14 +83,22 @@ class Operators:
     def refresh(self, ops: dict[int, Operator], readings: list[Reading], ids: Ids) -> None:
         """Write types, attributes and parameters anew, where a rewrite changed them."""
         for reading in readings:
-            for node in reading.calls:
+            for node, call in reading.calls.items():
                 old = ops[ids[reading.name, node]]
+                arguments = self._tensors(reading, node)
+                read = self._parameters(arguments)
                 self.read.pop(old.id, None)
-                new = self.describe(old.id, reading, node)
-                old.arg_types, old.out_types = new.arg_types, new.out_types
-                old.param_count, old.param_bytes = new.param_count, new.param_bytes
-                if new.kind == "operator":
-                    old.attrs, old.macs = new.attrs, new.macs
+                if read:
+                    self.read[old.id] = read
+                before = old.arg_types, old.out_types, old.attrs
+                old.arg_types = [self._text(leaf) for leaf in arguments]
+                old.out_types = self._results(call.checked_type)
+                old.param_count = sum(n for _, n, _ in read)
+                old.param_bytes = sum(size for _, _, size in read)
+                if old.kind == "operator":
+                    old.attrs = self._attributes(call)
+                    if (old.arg_types, old.out_types, old.attrs) != before:
+                        old.macs = macs(call, reading.names[node])
 
     def _tensors(self, reading: Reading, node: int) -> list[Any]:
         return [leaf for value in reading.values[node] for leaf in value.leaves()]
@@ -106,25 +107,17 @@ class Operators:
         ty = getattr(leaf, "ty", None)
         if ty is None:
             return "?"
-        text = self._type(ty)
+        text = self.types.text(ty)
         if isinstance(leaf.expr, relay.Constant):
             return f"{text} const"
         if isinstance(leaf.expr, relay.Var) and key_of(leaf.expr) in self.weights:
             return f"{text} parameter"
         return text
 
-    def _type(self, ty: Any) -> str:
-        key = key_of(ty)
-        text = self._types.get(key)
-        if text is None:
-            text = self._types[key] = type_text(ty)
-            self._held.append(ty)
-        return text
-
     def _results(self, ty: Any) -> list[str]:
         if isinstance(ty, relay.TupleType):
             return [text for field in ty.fields for text in self._results(field)]
-        return [self._type(ty)]
+        return [self.types.text(ty)]
 
     def _parameters(self, arguments: list[Any]) -> list[tuple[Any, int, int]]:
         found = []
@@ -133,8 +126,8 @@ class Operators:
             constant = isinstance(expr, relay.Constant)
             if not constant and not (isinstance(expr, relay.Var) and key_of(expr) in self.weights):
                 continue
-            count = elements(leaf.ty)
+            count, size = self.types.size(leaf.ty)
             if count is not None:
                 self._held.append(expr)
-                found.append((key_of(expr), count, tensor_bytes(leaf.ty) or 0))
+                found.append((key_of(expr), count, size or 0))
         return found

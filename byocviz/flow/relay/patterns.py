@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,6 +63,37 @@ def roots_of(pattern: Any) -> set[str]:
     if kind is dfp.DominatorPattern:
         return roots_of(pattern.child)
     return set()
+
+
+def certain_ends(pattern: Any) -> set[str] | None:
+    """The operators one of which every match ends in; None where it may end in anything."""
+    kind = type(pattern)
+    if kind is dfp.CallPattern:
+        return _certain_operators(pattern.op)
+    if kind is dfp.AltPattern:
+        return _either(certain_ends(pattern.left), certain_ends(pattern.right))
+    if kind in (dfp.AttrPattern, dfp.TypePattern, dfp.DataTypePattern, dfp.ShapePattern):
+        return certain_ends(pattern.pattern)
+    if kind is dfp.TupleGetItemPattern:
+        return certain_ends(pattern.tuple)
+    if kind is dfp.DominatorPattern:
+        return certain_ends(pattern.child)
+    return None
+
+
+def _certain_operators(pattern: Any) -> set[str] | None:
+    kind = type(pattern)
+    if kind is dfp.ExprPattern and isinstance(pattern.expr, Op):
+        return {plain(pattern.expr.name)}
+    if kind is dfp.AltPattern:
+        return _either(_certain_operators(pattern.left), _certain_operators(pattern.right))
+    if kind is dfp.AttrPattern:
+        return _certain_operators(pattern.pattern)
+    return None
+
+
+def _either(one: set[str] | None, other: set[str] | None) -> set[str] | None:
+    return None if one is None or other is None else one | other
 
 
 def _operators(pattern: Any) -> set[str]:
@@ -270,12 +300,3 @@ def said(expr: Any) -> str:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def walk(pattern: Any) -> Iterator[Any]:
-    """The pattern and all that it is made of."""
-    stack = [pattern]
-    while stack:
-        one = stack.pop()
-        yield one
-        stack += parts(one)

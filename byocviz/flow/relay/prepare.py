@@ -22,7 +22,8 @@ LAYOUTS = {
 
 @dataclass(frozen=True)
 class RelayRewrite:
-    """One rewrite. ``run(module, entry, params)`` returns the rewritten module."""
+    """One rewrite. ``run(module, entry, params)`` returns the rewritten module; where it differs,
+    its types are inferred after, as ``call`` says."""
 
     name: str
     text: str
@@ -43,13 +44,13 @@ def _bind(module: tvm.IRModule, entry: str, params: Any) -> tvm.IRModule:
     copy.update_func(
         copy.get_global_var(entry), relay.build_module.bind_params_by_name(function, values)
     )
-    return relay.transform.InferType()(copy)
+    return copy
 
 
 def _no_dropout(module: tvm.IRModule, _: str, __: Any) -> tvm.IRModule:
     from tvm.relay.op.contrib.tensorrt import RemoveDropoutPass
 
-    return relay.transform.InferType()(RemoveDropoutPass()(module))
+    return RemoveDropoutPass()(module)
 
 
 def _no_unused(module: tvm.IRModule, entry: str, _: Any) -> tvm.IRModule:
@@ -58,11 +59,11 @@ def _no_unused(module: tvm.IRModule, entry: str, _: Any) -> tvm.IRModule:
 
 
 def _layout(module: tvm.IRModule, _: str, __: Any) -> tvm.IRModule:
-    return relay.transform.InferType()(relay.transform.ConvertLayout(LAYOUTS)(module))
+    return relay.transform.ConvertLayout(LAYOUTS)(module)
 
 
 def _fold(module: tvm.IRModule, _: str, __: Any) -> tvm.IRModule:
-    return relay.transform.InferType()(relay.transform.FoldConstant()(module))
+    return relay.transform.FoldConstant()(module)
 
 
 REWRITES = (

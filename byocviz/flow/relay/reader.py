@@ -6,7 +6,6 @@ the regions between ``compiler_begin`` and ``compiler_end``, which are borders a
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,7 +25,6 @@ from byocviz.flow.relay.compat import (
 )
 from byocviz.flow.relay.regions import Regions
 from byocviz.flow.relay.scopes import Bodies, Item, Param
-from byocviz.flow.relay.types import type_text
 from byocviz.recording.schema import Edge, Node
 
 MOST_INLINED = 200_000
@@ -132,7 +130,7 @@ class _Reader:
         return len(self.nodes) - 1
 
     def param(self, param: Param, parent: int) -> None:
-        node = self.node("param", param.name, parent, param.text)
+        node = self.node("param", param.name, parent, self.bodies.types.text(param.ty))
         self.env[param.key] = spread(node, None, param.ty, param.var, param.name)
 
     def feed(self, value: Value, node: int, slot: int = 0) -> int:
@@ -279,21 +277,13 @@ class _Frame:
         return found
 
     def _constant(self, expr: Any, scope: int) -> Value:
-        parent = self.parent_of(scope)
+        parent = self._box(scope)
         key = (parent, key_of(expr))
-        ty = expr.checked_type
+        ty, text, label = self.reader.bodies.constant(expr)
         node = self.constants.get(key)
         if node is None:
-            label = "const"
-            type_ = type_text(ty)
-            if type_.endswith("[]"):
-                with contextlib.suppress(ValueError, TypeError):
-                    label = str(expr.data.numpy().item())
-            node = self.constants[key] = self.reader.node("const", label, parent, type_)
+            node = self.constants[key] = self.reader.node("const", label, parent, text)
         return Typed(node, None, expr=expr, ty=ty)
-
-    def parent_of(self, scope: int) -> int:
-        return self._box(scope)
 
     # -- expressions
 

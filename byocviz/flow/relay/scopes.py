@@ -9,13 +9,14 @@ Nothing here recurses: a network is some hundred calls deep.
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from tvm import relay
 from tvm.ir import Op
 
-from byocviz.flow.relay.compat import composite_of, key_of, plain, tag_of
-from byocviz.flow.relay.types import type_text
+from byocviz.flow.relay.compat import composite_of, items_of, key_of, plain, tag_of
+from byocviz.flow.relay.types import Types
 
 _LEAVES = (relay.Var, relay.Constant, relay.GlobalVar, relay.Constructor, Op)
 
@@ -161,14 +162,25 @@ class Body:
 class Param:
     """A parameter of a function."""
 
-    __slots__ = ("key", "name", "text", "ty", "var")
+    __slots__ = ("_name", "_ty", "key", "var")
 
     def __init__(self, var: Any) -> None:
         self.var = var
         self.key = key_of(var)
-        self.name = plain(var.name_hint)
-        self.ty = var.checked_type
-        self.text = type_text(self.ty)
+        self._name: str | None = None
+        self._ty: Any = None
+
+    @property
+    def name(self) -> str:
+        if self._name is None:
+            self._name = plain(self.var.name_hint)
+        return self._name
+
+    @property
+    def ty(self) -> Any:
+        if self._ty is None:
+            self._ty = self.var.checked_type
+        return self._ty
 
 
 class Bodies:
@@ -178,6 +190,8 @@ class Bodies:
     def __init__(self) -> None:
         self._bodies: dict[int, tuple[Any, Body]] = {}
         self._params: dict[int, tuple[Any, list[Param]]] = {}
+        self._constants: dict[int, tuple[Any, Any, str, str]] = {}
+        self.types = Types()
 
     def of(self, function: Any) -> Body:
         key = key_of(function)
@@ -187,11 +201,27 @@ class Bodies:
             found = self._bodies[key] = function, Body(function.body)
         return found[1]
 
+    def constant(self, expr: Any) -> tuple[Any, str, str]:
+        """A constant's type, the type's text, and its label: the value of a scalar."""
+        key = key_of(expr)
+        found = self._constants.get(key)
+        if found is None:
+            ty = expr.checked_type
+            text, label = self.types.text(ty), "const"
+            if text.endswith("[]"):
+                with contextlib.suppress(ValueError, TypeError):
+                    label = str(expr.data.numpy().item())
+            found = self._constants[key] = expr, ty, text, label
+        return found[1:]
+
     def params(self, function: Any) -> list[Param]:
         key = key_of(function)
         found = self._params.get(key)
         if found is None:
-            found = self._params[key] = function, [Param(param) for param in function.params]
+            found = self._params[key] = (
+                function,
+                [Param(param) for param in items_of(function.params)],
+            )
         return found[1]
 
 
@@ -207,7 +237,7 @@ def children_of(item: Item) -> list[Any]:
     expr, kind = item.expr, item.kind
     if kind is relay.Call:
         item.op = op = expr.op
-        found = list(expr.args)
+        found = items_of(expr.args)
         if isinstance(op, Op):
             item.name = plain(op.name)
         elif isinstance(op, relay.Function):
@@ -218,7 +248,7 @@ def children_of(item: Item) -> list[Any]:
             found.append(op)
         return found
     if kind is relay.Tuple:
-        return list(expr.fields)
+        return items_of(expr.fields)
     if kind is relay.TupleGetItem:
         return [expr.tuple_value]
     if kind is relay.If:

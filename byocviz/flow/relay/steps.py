@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,6 +39,8 @@ class State:
     """Whether ``policy`` is the backend's own rather than one that was given."""
     before_rewrite: Callable[[str], None]
     after_rewrite: Callable[[tvm.IRModule, Rewrite], tvm.IRModule]
+    present: Callable[[], Container[str]]
+    """The names of the module's operators, as it is now."""
     subgraphs: list[Subgraph] = field(default_factory=list)
     """Of the step before."""
     verdicts: Verdicts = field(default_factory=Verdicts)
@@ -150,7 +152,7 @@ def prepare(state: State) -> Outcome:
 def composite(state: State) -> Outcome:
     checks = [rule.check for rule in state.rules]
     with logged(checks) as lines, state.target():
-        patterns = state.verdicts.patterns(state.rules, lines)
+        patterns = state.verdicts.patterns(state.rules, state.present(), lines)
         with state.in_tvm():
             module = typed(relay.transform.MergeComposite(patterns)(state.module))
     table = _table(state)
@@ -213,10 +215,10 @@ def merge(state: State) -> Outcome:
 
 def partition(state: State) -> Outcome:
     with state.in_tvm():
-        module = typed(relay.transform.PartitionGraph()(state.module))
+        module = relay.transform.PartitionGraph()(state.module)  # it infers types at its end
     return Outcome(
         module,
-        f"from tvm import relay\nmod = relay.transform.PartitionGraph()(mod)\n{_INFER}",
+        "from tvm import relay\nmod = relay.transform.PartitionGraph()(mod)",
         note="Each region becomes a function of its own, with the attribute Compiler.",
         outlined=True,
     )

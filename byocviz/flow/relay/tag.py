@@ -9,17 +9,15 @@ from typing import Any
 
 import tvm
 from tvm import relay
-from tvm.ir import SourceName, Span
+from tvm.ir import Span
 
 from byocviz.flow.relay.compat import (
-    TAG,
+    SOURCE,
     functions_of,
     plain,
     with_functions,
 )
 from byocviz.flow.relay.scopes import Bodies, Item, has_callee
-
-_SOURCE = SourceName(TAG)
 
 
 class Tagger:
@@ -130,4 +128,4 @@ class Tagger:
         self._seen.add(number)
         if source:
             self.sources[number] = source
-        return Span(_SOURCE, number, number, 0, 0)
+        return Span(SOURCE, number, number, 0, 0)

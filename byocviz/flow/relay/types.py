@@ -7,6 +7,8 @@ from typing import Any
 import tvm
 from tvm import relay
 
+from byocviz.flow.relay.compat import items_of
+
 _MOST = 300
 
 
@@ -15,7 +17,7 @@ def dims(ty: Any) -> list[int] | None:
     if not isinstance(ty, relay.TensorType):
         return None
     sizes = []
-    for dim in ty.shape:
+    for dim in items_of(ty.shape):
         if not isinstance(dim, tvm.tir.IntImm):
             return None
         sizes.append(int(dim.value))
@@ -47,7 +49,10 @@ def type_text(ty: Any) -> str:
     if ty is None:
         return "?"
     if isinstance(ty, relay.TensorType):
-        sizes = [str(d.value) if isinstance(d, tvm.tir.IntImm) else _symbol(d) for d in ty.shape]
+        sizes = [
+            str(d.value) if isinstance(d, tvm.tir.IntImm) else _symbol(d)
+            for d in items_of(ty.shape)
+        ]
         return f"{ty.dtype}[{', '.join(sizes)}]"
     if isinstance(ty, relay.TupleType):
         return f"({', '.join(type_text(field) for field in ty.fields)})"
@@ -57,5 +62,34 @@ def type_text(ty: Any) -> str:
     return str.__str__(str(ty))[:_MOST]
 
 
-def _symbol(dim: Any) -> str:
+def _size(dim: Any) -> str:
+    if isinstance(dim, tvm.tir.IntImm):
+        return str(dim.value)
     return "?" if isinstance(dim, tvm.tir.Any) else str.__str__(str(dim))
+
+
+class Types:
+    """Text and bytes of types, each type object looked at once."""
+
+    def __init__(self) -> None:
+        self._texts: dict[int, tuple[Any, str]] = {}
+        self._sizes: dict[int, tuple[Any, int | None, int | None]] = {}
+
+    def text(self, ty: Any) -> str:
+        """As `type_text`."""
+        if ty is None:
+            return "?"
+        key = ty.handle.value
+        found = self._texts.get(key)
+        if found is None:
+            # The type is held on to: another may not get its address.
+            found = self._texts[key] = ty, type_text(ty)
+        return found[1]
+
+    def size(self, ty: Any) -> tuple[int | None, int | None]:
+        """As `elements` and `tensor_bytes`."""
+        key = ty.handle.value
+        found = self._sizes.get(key)
+        if found is None:
+            found = self._sizes[key] = ty, elements(ty), tensor_bytes(ty)
+        return found[1:]

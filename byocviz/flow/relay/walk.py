@@ -20,7 +20,7 @@ from byocviz.flow.placing import Sheet
 from byocviz.flow.reading import Reading
 from byocviz.flow.relay.capture import Printer, capture, name_variables
 from byocviz.flow.relay.checks import Verdicts, where
-from byocviz.flow.relay.compat import attribute, functions_of, key_of, plain
+from byocviz.flow.relay.compat import attribute, functions_of, key_of, plain, typed
 from byocviz.flow.relay.operators import Operators
 from byocviz.flow.relay.reader import read_module
 from byocviz.flow.relay.reasons import explain
@@ -79,6 +79,7 @@ class Walk:
             own_policy,
             before_rewrite=lambda name: tell(f"prepare: {name}", 1, len(RUN)),
             after_rewrite=self._after_rewrite,
+            present=lambda: set(self.wiring.names.values()),
         )
         self.data = Recording(ir="relay", entry=entry)
         self.sheet = Sheet(entry, self.data.ops, {}, self.data.texts)
@@ -137,7 +138,16 @@ class Walk:
             outline = lambda: read_module(  # noqa: E731
                 module, self.entry, outlined=True, uncalled=self.boxed, bodies=self.bodies
             )
-        capture(step, module, self.sheet, self.readings, self.ids, self.printer, outline)
+        capture(
+            step,
+            module,
+            self.sheet,
+            self.readings,
+            self.ids,
+            self.printer,
+            self.bodies.types,
+            outline,
+        )
         self.state.module = module
         self.state.subgraphs = step.subgraphs
         self._explain(name, step)
@@ -154,7 +164,7 @@ class Walk:
             for param in state.module[self.entry].params
             if plain(param.name_hint) in names
         }
-        self.operators = Operators(weights, self.tagger.sources)
+        self.operators = Operators(weights, self.tagger.sources, self.bodies.types)
         self.sheet.read = self.operators.read
         self._read(state.module)
         name_variables(self.readings, state.module, self.printer)
@@ -194,6 +204,8 @@ class Walk:
         if module.same_as(was) or tvm.ir.structural_equal(module, was, map_free_vars=True):
             rewrite.after = rewrite.before
             return was
+        with self.state.in_tvm():
+            module = typed(module)
         module = self.tagger.tag(module, entry=self.entry)
         self._read(module)
         name_variables(self.readings, module, self.printer)

@@ -105,5 +105,5 @@ def _drawn(walk: Walk, state: steps.State) -> Step:
     ids, _ = resolve(readings, walk.wiring, walk._name)
     step = Step("what if")
     sheet = Sheet(walk.entry, walk.data.ops, walk.sheet.read, {}, printed=None)
-    capture(step, state.module, sheet, readings, ids, None)
+    capture(step, state.module, sheet, readings, ids, None, walk.bodies.types)
     return step

@@ -8,6 +8,9 @@ import { followLink, readLink } from "./ui/link";
 import { nextTask, parsed } from "./draw/frames";
 import { layouter, prepare } from "./ui/scenes";
 import * as s from "./ui/state";
+import { Speaker, openSpeakerPage } from "./replay/speaker";
+import { openTalk } from "./replay/talk";
+import { HASH, listen } from "./replay/wire";
 
 async function start(): Promise<void> {
   const root = document.getElementById("byocviz-root") ?? document.body.appendChild(document.createElement("div"));
@@ -42,12 +45,20 @@ async function start(): Promise<void> {
   s.setTheme(theme === "light" || theme === "dark" ? theme : "");
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => s.theme.value === "" && s.setTheme(""));
   document.title = decoded.recording.title.slice(0, 200);
+  if (location.hash === HASH) {
+    openSpeakerPage();
+    root.replaceChildren();
+    render(<Speaker />, root);
+    return;
+  }
   s.step.value = first(text(options.step));
   readLink(location.hash);
+  openTalk(options.replay, location.hash);
   await begin();
   root.replaceChildren();
   render(<App />, root);
   followLink();
+  listen();
 }
 
 /**

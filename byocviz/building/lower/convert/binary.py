@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from byocviz.building.lower.call import Call
+from byocviz.building.lower.convert.unary import infinite
 from byocviz.building.lower.graph import Graph, Tensor
 from byocviz.building.lower.registry import converter
 
@@ -122,8 +123,15 @@ def floor_divide(g: Graph, call: Call) -> Tensor:
         return g.add("Floor", g.add("Div", a, b))
     if a.dtype.startswith("uint"):
         return g.add("Div", a, b)
-    # Div cuts towards zero; Mod has the divisor's sign, so that taking it off leaves a multiple.
-    return g.add("Div", g.add("Sub", a, g.add("Mod", a, b)), b)
+    # Div cuts towards zero: one less where something is left whose sign is not the divisor's.
+    # All of it stays within the type, which a - Mod(a, b) does not next to its least number.
+    quotient = g.add("Div", a, b)
+    rest = g.add("Sub", a, g.add("Mul", quotient, b))
+    zero = g.scalar(0, a.dtype)
+    some = g.add("Not", g.add("Equal", rest, zero, dtype="bool"))
+    below = [g.add("Less", x, zero, dtype="bool") for x in (rest, b)]
+    less = g.add("And", some, g.add("Xor", *below))
+    return g.add("Sub", quotient, g.cast(less, a.dtype))
 
 
 @converter("relax.mod")
@@ -173,10 +181,12 @@ def ewise_fma(g: Graph, call: Call) -> Tensor:
 
 @converter("relax.log_add_exp")
 def log_add_exp(g: Graph, call: Call) -> Tensor:
-    """max(a, b) + log(exp(a - max) + exp(b - max))."""
+    """max(a, b) + log(exp(a - max) + exp(b - max)); where the maximum is infinite, without it."""
     call.floats()
     a, b = _operands(call)
     top = g.add("Max", a, b)
+    endless = infinite(g, top)
+    top = g.add("Where", endless, g.scalar(0, a.dtype), top, dtype=a.dtype)
     parts = [g.add("Exp", g.add("Sub", x, top)) for x in (a, b)]
     return g.add("Add", top, g.add("Log", g.add("Add", *parts)))
 

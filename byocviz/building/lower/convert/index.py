@@ -34,6 +34,8 @@ def take(g: Graph, call: Call) -> Tensor:
         x = g.reshape(x, (math.prod(x.dims),))
     at = 0 if axis is None else call.axis(int(axis), x.rank)
     size = x.dims[at]
+    if size == 0 and 0 not in indices.dims:
+        raise call.refuse("axis", at, "There is no element along it to take.")
     indices = _indices(g, indices)
     if mode == "fast":
         _within(call, indices, size)
@@ -97,7 +99,8 @@ def scatter_nd(g: Graph, call: Call) -> Tensor:
 @converter("relax.one_hot")
 def one_hot(g: Graph, call: Call) -> Tensor:
     """By comparing: ONNX's OneHot counts negative indices from the end, TVM does not."""
-    indices = call.tensor(0)
+    # A narrow type may not hold the depth.
+    indices = _indices(g, call.tensor(0))
     depth, rank = int(call.attr("depth")), len(call.shape)
     axis = call.axis(int(call.attr("axis")), rank)
     on, off = (g.scalar(call.number(i), call.dtype) for i in (1, 2))

@@ -50,6 +50,8 @@ def _axes(call: Call, size: tuple[int, ...], out: tuple[int, ...]) -> list[_Axis
     kernel, strides = call.ints("pool_size"), call.ints("strides")
     dilation, padding = call.ints("dilation"), call.ints("padding")
     rank = len(size)
+    if 0 in size:
+        raise call.refuse("shape", list(size), "Runtimes pool no tensor without an element.")
     found = []
     for i in range(rank):
         before, after = padding[i], padding[i + rank]

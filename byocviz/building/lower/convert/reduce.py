@@ -28,13 +28,45 @@ def _shape(x: Tensor, axes: list[int], keep: bool) -> tuple[int, ...]:
 
 
 def reduced(g: Graph, operator: str, x: Tensor, axes: list[int], keep: bool) -> Tensor:
-    """A reduction node; the axes are an input from opset 18 on (13 for ReduceSum)."""
+    """A reduction node; the axes are an input from opset 18 on (13 for ReduceSum).
+
+    Sums and products of integers become additions and multiplications: see `_folded`.
+    """
     if not axes:
         return g.add("Identity", x)
+    if operator in _EXACT and "float" not in x.dtype:
+        return _folded(g, _EXACT[operator], x, axes, keep)
     shape, keepdims = _shape(x, axes, keep), int(keep)
     if operator == "ReduceSum" or g.opset >= 18:
         return g.add(operator, x, g.ints(axes), keepdims=keepdims, shape=shape)
     return g.add(operator, x, axes=axes, keepdims=keepdims, shape=shape)
+
+
+_EXACT = {"ReduceSum": "Add", "ReduceProd": "Mul"}
+
+
+def _folded(g: Graph, operator: str, x: Tensor, axes: list[int], keep: bool) -> Tensor:
+    """Integers, summed or multiplied by halves of each axis until one element is left.
+
+    ONNX Runtime's reductions of integers go through floating point: they lose digits from 2^53 on
+    and stop at the type's limits. Its Add and Mul are exact and wrap around, as TVM's are.
+    """
+    shape = _shape(x, axes, keep)
+    out = x
+    for axis in axes:
+        left: list[Tensor] = []
+        while (size := out.dims[axis]) > 1:
+            sizes = [size // 2, size // 2, *[1] * (size % 2)]
+            parts = g.add_several(
+                "Split", out, g.ints(sizes), dtypes=[x.dtype] * len(sizes), axis=axis,
+                shapes=[(*out.dims[:axis], n, *out.dims[axis + 1 :]) for n in sizes],
+            )  # fmt: skip
+            out = g.add(operator, parts[0], parts[1])
+            left += parts[2:]
+        for part in left:
+            out = g.add(operator, out, part)
+    out = g.reshape(out, shape)
+    return g.add("Identity", out) if out is x else out
 
 
 def _operands(call: Call) -> tuple[Tensor, list[int], bool]:
@@ -81,6 +113,11 @@ def mean(g: Graph, call: Call) -> Tensor:
         return reduced(g, "ReduceMean", x, axes, keep)
     if x.dtype not in _WIDE:
         raise call.refuse("dtype", x.dtype, "ONNX sums floats and wide integers.", "Cast it first.")
+    if x.dtype in ("int32", "uint32"):
+        raise call.refuse(
+            "dtype", x.dtype, f"TVM's own code gives int64 for it, whose type says {x.dtype}.",
+            "Cast it to int64 or to a float first.",
+        )  # fmt: skip
     # TVM divides the sum, cut towards zero.
     total = reduced(g, "ReduceSum", x, axes, keep)
     count = math.prod(x.dims[a] for a in axes)
@@ -113,6 +150,8 @@ def _arg(operator: str) -> Any:
         if x.dtype == "bool":
             raise call.refuse("dtype", x.dtype, f"ONNX's {operator} takes numbers.")
         axis, keep = call.attr("axis"), bool(call.attr("keepdims"))
+        if 0 in x.dims if axis is None else x.dims[call.axis(int(axis), x.rank)] == 0:
+            raise call.refuse("axis", axis, "Nothing is left to reduce: a dimension is 0.")
         if axis is not None:
             at = call.axis(int(axis), x.rank)
             return g.add(

@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 import numpy as np
-from tvm import tirx
 
 from byocviz.building.lower.call import Call
 from byocviz.building.lower.graph import Graph, Tensor
@@ -57,6 +56,8 @@ def permute_dims(g: Graph, call: Call) -> Tensor:
 @converter("relax.layout_transform")
 def layout_transform(g: Graph, call: Call) -> Tensor:
     """An index map that only permutes is a transpose."""
+    from tvm import tirx
+
     x = call.tensor(0)
     index_map = call.raw("index_map")
     start = list(index_map.initial_indices)
@@ -149,6 +150,11 @@ def pad(g: Graph, call: Call) -> Tensor:
     before, after = widths[::2], widths[1::2]
     if min(widths, default=0) < 0:
         raise call.refuse("pad_width", widths, "A negative width cuts: runtimes differ there.")
+    if mode == "replicate" and any(
+        size == 0 and left + right
+        for size, left, right in zip(x.dims, before, after, strict=True)
+    ):
+        raise call.refuse("pad_width", widths, f"{list(x.dims)} has no edge to repeat.")
     limits = {"reflect": -1, "circular": 0}
     if mode in limits:
         for size, left, right in zip(x.dims, before, after, strict=True):

@@ -89,7 +89,10 @@ def split(g: Graph, call: Call) -> Tensor | list[Tensor]:
 
 @converter("relax.reverse_sequence")
 def reverse_sequence(g: Graph, call: Call) -> Tensor:
-    """ONNX has the batch and the sequence along the first two axes."""
+    """ONNX has the batch and the sequence along the first two axes.
+
+    A length beyond the axis counts as the whole of it in TVM, one below 1 as none; runtimes fail.
+    """
     x, lengths = call.tensor(0), call.tensor(1)
     batch = call.axis(int(call.attr("batch_axis")), x.rank, "batch_axis")
     time = call.axis(int(call.attr("seq_axis")), x.rank, "seq_axis")
@@ -97,8 +100,11 @@ def reverse_sequence(g: Graph, call: Call) -> Tensor:
         raise call.refuse("seq_axis", time, "It is the batch's axis.")
     axes = [batch, time, *(i for i in range(x.rank) if i not in (batch, time))]
     turned = g.transpose(x, axes)
+    if 0 in turned.dims:
+        return g.add("Identity", x)
+    bounds = g.scalar(0, "int64"), g.scalar(x.dims[time], "int64")
+    within = g.add("Clip", g.cast(lengths, "int64"), *bounds, shape=lengths.shape)
     out = g.add(
-        "ReverseSequence", turned, g.cast(lengths, "int64"), shape=turned.dims, batch_axis=0,
-        time_axis=1,
+        "ReverseSequence", turned, within, shape=turned.dims, batch_axis=0, time_axis=1
     )  # fmt: skip
     return g.transpose(out, [axes.index(i) for i in range(x.rank)])

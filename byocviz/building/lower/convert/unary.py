@@ -106,12 +106,12 @@ def isnan(g: Graph, call: Call) -> Tensor:
 
 @converter("relax.isinf")
 def isinf(g: Graph, call: Call) -> Tensor:
-    return _isinf(g, call)
-
-
-def _isinf(g: Graph, call: Call) -> Tensor:
     call.floats()
-    x = call.tensor(0)
+    return infinite(g, call.tensor(0))
+
+
+def infinite(g: Graph, x: Tensor) -> Tensor:
+    """Where floats are infinite."""
     # Before opset 20 IsInf takes no float16; the cast keeps infinities.
     wide = g.cast(x, "float32") if x.dtype in ("float16", "bfloat16") else x
     return g.add("IsInf", wide, dtype="bool")
@@ -119,7 +119,9 @@ def _isinf(g: Graph, call: Call) -> Tensor:
 
 @converter("relax.isfinite")
 def isfinite(g: Graph, call: Call) -> Tensor:
-    odd = g.add("Or", g.add("IsNaN", call.tensor(0), dtype="bool"), _isinf(g, call))
+    call.floats()
+    x = call.tensor(0)
+    odd = g.add("Or", g.add("IsNaN", x, dtype="bool"), infinite(g, x))
     return g.add("Not", odd)
 
 

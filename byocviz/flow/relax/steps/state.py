@@ -60,7 +60,9 @@ class State:
         off = sorted({rule.name for rule in self.rules if not rule.enabled})
         if off:
             lines.append(f"off = {set(off)!r}")
-            lines.append("patterns = [p for p in patterns if p.name not in off]")
+            # A backend's table may hold TVM's tuples.
+            name = "p[0] if isinstance(p, tuple) else p.name"
+            lines.append(f"patterns = [p for p in patterns if ({name}) not in off]")
         return "\n".join(lines)
 
 

@@ -227,6 +227,19 @@ export class Camera {
     else this.set(t);
   }
 
+  /** A part of the content, as large as the pane takes it; if `legible`, its top where it would be small. */
+  show([left, top, width, height]: [number, number, number, number], legible: boolean): void {
+    const [w, h] = this.size;
+    const fit = Math.min(LARGEST, w / width, h / height);
+    const k = legible ? Math.max(this.legible * 0.82, Math.min(fit, this.legible * 1.55)) : Math.max(SMALLEST, fit);
+    const high = height * k > h + 1;
+    const wide = width * k > w + 1;
+    // Where a side does not fit its beginning is seen, and what a reader begins with.
+    const middle = wide ? Math.max(left + w / k / 2, Math.min(left + width - w / k / 2, this.start)) : left + width / 2;
+    this.home = false;
+    this.glide({ k, x: w / 2 - middle * k, y: high ? -top * k : h / 2 - (top + height / 2) * k });
+  }
+
   /** Moves only as far as it takes: not at all where the point is well in sight. */
   reveal(x: number, y: number, force: boolean): void {
     const [w, h] = this.size;

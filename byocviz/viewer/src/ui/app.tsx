@@ -11,6 +11,7 @@ import { Tables } from "./tables";
 import { TopBar } from "./topbar";
 import { Icon } from "./icons";
 import { clip } from "../data/format";
+import { Stage } from "../replay/stage";
 import * as s from "./state";
 
 export function App() {
@@ -42,6 +43,7 @@ export function App() {
           {tab === "results" && <Results />}
         </div>
       )}
+      <Stage />
       <Overlays />
       {s.toast.value && <div class="toast">{s.toast.value}</div>}
       <div class="sr" role="status" aria-live="polite">{s.said.value}</div>

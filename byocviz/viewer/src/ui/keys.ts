@@ -3,6 +3,7 @@ import type { Item } from "../graph/tree";
 import { activePane, active, foldAll, openItem, panes, remark, selectedOps } from "./graph";
 import { copyLink } from "./overlays";
 import { fullScreen, nextHit, setLarge } from "./topbar";
+import { presenterKey } from "../replay/keys";
 import * as s from "./state";
 
 const COLOURS = ["place", "region", "kind", "macs"] as const;
@@ -14,7 +15,7 @@ export function onKey(event: KeyboardEvent): void {
   if (s.overlay.value && event.key !== "Escape") return;
   const onButton = target.closest("button,a,summary,[type=checkbox],[type=radio]") !== null;
   const scrolls = target.closest(".table-wrap,.diff,pre,.tables") !== null;
-  const done = act(event.key, event.shiftKey, onButton, scrolls);
+  const done = presenterKey(event.key, event.shiftKey, onButton) || act(event.key, event.shiftKey, onButton, scrolls);
   if (done) event.preventDefault();
 }
 

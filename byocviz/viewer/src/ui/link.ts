@@ -1,5 +1,6 @@
 /** The view as the page's fragment, `#step=merge&node=o12`, and back. */
 import { batch, effect } from "@preact/signals";
+import * as talk from "../replay/talk";
 import * as s from "./state";
 
 export function readLink(hash: string): void {
@@ -29,6 +30,7 @@ export function readLink(hash: string): void {
 }
 
 export function linkOf(): string {
+  if (talk.presenting.value) return talk.talkLink();
   const model = s.model.value;
   const now = new URLSearchParams();
   now.set("step", model.steps[s.step.value]?.name ?? "");
@@ -62,6 +64,10 @@ export function followLink(): void {
     }, 120);
   });
   window.addEventListener("hashchange", () => {
-    if (location.hash !== linkOf()) readLink(location.hash);
+    if (location.hash === linkOf()) return;
+    const at = new URLSearchParams(location.hash.slice(1)).get("replay");
+    if (at !== null) return talk.enter(Number(at) - 1);
+    if (talk.presenting.value) talk.leave();
+    readLink(location.hash);
   });
 }

@@ -6,6 +6,7 @@ import { canOpen } from "../graph/fold";
 import { exportAs } from "./export";
 import { openItem, panes, reveal } from "./graph";
 import { linkOf } from "./link";
+import { TALK_KEYS } from "../replay/keys";
 import { Icon } from "./icons";
 import * as s from "./state";
 
@@ -57,7 +58,7 @@ export function Overlays() {
 function Help() {
   return (
     <Dialog title="Keys">
-      <dl class="keys">{KEYS.map(([k, what]) => <div><dt>{k.split(/\s{2,}|\s/).map((one) => (one === "or" ? " or " : <kbd>{one}</kbd>))}</dt><dd>{what}</dd></div>)}</dl>
+      <dl class="keys">{[...KEYS, ...TALK_KEYS].map(([k, what]) => <div><dt>{k.split(/\s{2,}|\s/).map((one) => (one === "or" ? " or " : <kbd>{one}</kbd>))}</dt><dd>{what}</dd></div>)}</dl>
       <p class="quiet">Search takes words and filters: <code>op:conv2d</code> <code>on:tvm</code> <code>region:s1</code> <code>reason:no-rule</code> <code>dtype:int64</code> <code>changed:added</code>; a minus before a filter excludes.</p>
     </Dialog>
   );

@@ -46,7 +46,7 @@ export const toast = signal("");
 export const layoutMode = computed<Mode>(() => (left.value === null ? "single" : mode.value));
 export const results = computed(() => {
   const r = model.value.recording;
-  return holds(r.results) || Object.keys(r.extra).length > 0;
+  return holds(r.results) || Object.keys(r.extra).some((name) => name !== "stops");
 });
 
 /** The step that is drawn on the left, or null where there is none before. */

@@ -3,6 +3,7 @@ import { useRef } from "preact/hooks";
 import { clip } from "../data/format";
 import { panes, uncover } from "./graph";
 import { Icon } from "./icons";
+import { enter } from "../replay/talk";
 import * as s from "./state";
 
 export function TopBar() {
@@ -38,6 +39,7 @@ export function TopBar() {
         <button class="ghost" aria-label="Export" title="Export (e)" onClick={() => (s.overlay.value = "export")}><Icon name="download" /></button>
         <button class="ghost" aria-label="Light or dark" title="Light or dark (d)" onClick={() => s.setTheme(s.isDark() ? "light" : "dark")}><Icon name={s.theme.value !== "" ? (s.theme.value === "dark" ? "sun" : "moon") : s.isDark() ? "sun" : "moon"} /></button>
         <button class="ghost" aria-label="Large type" title="Large type, for a projector (z)" aria-pressed={s.large.value} onClick={() => setLarge(!s.large.value)}><Icon name="type" /></button>
+        <button class="ghost" aria-label="Present" title="Present (Shift P)" onClick={() => enter()}><Icon name="play" /></button>
         <button class="ghost" aria-label="Full screen" title="Full screen (Shift F)" onClick={fullScreen}><Icon name="full" /></button>
         <button class="ghost" aria-label="Keys and help" title="Keys and help (?)" onClick={() => (s.overlay.value = "help")}><Icon name="help" /></button>
       </div>

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
 import pytest
 
 pytest.importorskip("tvm")
@@ -40,6 +41,13 @@ SIGNS = V([-7, -6, -5, 5, 6, 7, 0], "int32"), V([2, -3, 3, -2, 2, 7, 4], "int32"
 for name in ("divide", "floor_divide", "mod", "floor_mod"):
     CASES(getattr(op, name), *SIGNS)
     CASES(getattr(op, name), V([-7, 7, 8], "int64"), V([2, -2, 3], "int64"))
+for dtype in ("int8", "int16", "int32", "int64", "uint8", "uint32"):
+    limits = np.iinfo(dtype)
+    ends = [limits.min, limits.min + 1, limits.max, limits.max - 1, limits.max // 2, 0, 1, 7]
+    by = [3, 5, 7, 100, limits.max] + [-3, -100, limits.min] * (limits.min < 0)
+    pairs = list(itertools.product(ends, by))
+    for name in ("divide", "floor_divide", "mod", "floor_mod"):
+        CASES(getattr(op, name), *(V(list(side), dtype) for side in zip(*pairs, strict=True)))
 for name in ("floor_divide", "floor_mod", "mod"):
     CASES(getattr(op, name), V([-7.5, 7.5, 5.0, -1.25], "float32"),
           V([2.0, -2.0, 3.0, 0.5], "float32"))  # fmt: skip
@@ -60,6 +68,10 @@ for name in ("left_shift", "right_shift"):
 CASES(op.where, T(2, 1, 4, dtype="bool"), T(3, 1), T(2, 3, 4))
 CASES(op.where, T(4, dtype="bool"), T(3, 4, dtype="int64"), V(7, "int64", True))
 CASES(op.log_add_exp, T(3, 4), T(4))
+INF = float("inf")
+for dtype in ("float16", "float32", "float64"):
+    CASES(op.log_add_exp, V([-INF, INF, INF, -INF, 0.0, 88.0], dtype),
+          V([-INF, 0.0, INF, 1.0, INF, 88.0], dtype))  # fmt: skip
 CASES(op.outer, T(3), T(5))
 
 

@@ -33,6 +33,10 @@ for kind in ("update", "add", "mul"):
 for axis in (-1, 0, 1):
     number = relax.prim_value
     CASES(op.one_hot, V([[0, 2], [1, 3]], "int64"), number(2.5), number(-1.0), 4, axis)
+# More classes than the type of the indices counts.
+for dtype in ("int8", "uint8", "int16", "uint16", "int32"):
+    low = 0 if dtype.startswith("u") else -1
+    CASES(op.one_hot, V([0, 10, 120, low], dtype), number(1.0), number(0.0), 300, -1)
 
 
 @pytest.mark.parametrize("part", range(2))

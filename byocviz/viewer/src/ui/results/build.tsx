@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { bytes, plural } from "../../data/format";
 import type { BuildInfo, EngineInfo, ModuleNode } from "../../data/results";
+import { BuildRun } from "../../replay/run";
 import { Facts, More } from "../pieces";
 import { Table, type Column } from "../tables";
 import { Card, Stack, Sub, TextPanel, Words, say, time, when } from "./parts";
@@ -39,6 +40,7 @@ export function BuildCard({ build }: { build: BuildInfo }) {
           { cls: "p-b0", label: `${plural(engines.length, "engine")}${cached ? `, ${cached} from the cache` : ""}`, value: sum(engines), text: engines.some((e) => e.seconds === null) ? "?" : time(sum(engines)) },
           { cls: "p-tvm", label: "TVM, what is left", value: build.tvm_seconds ?? 0, text: time(build.tvm_seconds) },
         ]} />
+        <BuildRun build={build} />
         {unknown && <p class="quiet">Shares are of what is known.</p>}
       </div>
       <div class="bare"><Table id="engines" title="Engines" rows={engines} columns={columns} /></div>

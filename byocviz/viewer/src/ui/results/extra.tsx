@@ -7,7 +7,7 @@ import { say } from "./parts";
 export function Extra({ extra }: { extra: l.Raw }) {
   return (
     <>
-      {Object.entries(extra).slice(0, 60).map(([name, value], i) => (
+      {Object.entries(extra).filter(([name]) => name !== "stops").slice(0, 60).map(([name, value], i) => (
         <section class="table-card" key={name} id={i === 0 ? "result-extra" : undefined} aria-label={say(name, 80)}>
           <header><h2>{say(name, 80)}</h2></header>
           <div class="pad"><Value name={name} value={value} depth={0} /></div>

@@ -4,6 +4,8 @@ import { plural } from "../../data/format";
 import { speedup, times } from "../../data/latency";
 import type { Results as Data } from "../../data/results";
 import { Icon } from "../icons";
+import { useStageSize } from "../../replay/stage";
+import { card } from "../../replay/talk";
 import * as s from "../state";
 import { BuildCard } from "./build";
 import { CheckCard } from "./check";
@@ -14,23 +16,26 @@ import { say, time, tiny } from "./parts";
 
 export function Results() {
   const { results: r, extra } = s.model.value.recording;
-  const pair = r.latency !== null && r.photos.length > 0;
+  const only = card.value;
+  const main = useStageSize();
+  const on = (id: typeof only) => !only || only === id;
+  const pair = !only && r.latency !== null && r.photos.length > 0;
   return (
-    <main class="tables results" data-scrolls aria-label="Results">
+    <main ref={main} class={`tables results ${only ? "one-card" : ""}`} data-scrolls aria-label="Results">
       {r.build?.stands_in_for && (
         <p class="stand-in"><Icon name="warn" /><span><b>{say(r.build.title, 60)} stands in for {say(r.build.stands_in_for, 60)}</b>{r.build.why && `: ${say(r.build.why, 300)}`}</span></p>
       )}
       {r.build?.cannot_run && (
         <p class="stand-in"><Icon name="warn" /><span><b>Built, and cannot run where it was built</b>: {say(r.build.cannot_run, 300)}</span></p>
       )}
-      <Headlines r={r} />
+      {!only && <Headlines r={r} />}
       <div class={pair ? "result-pair" : "result-alone"}>
-        {r.latency && <LatencyCard latency={r.latency} step={r.build?.step ?? ""} />}
-        {r.photos.length > 0 && <DetectionsCard photos={r.photos} />}
+        {r.latency && on("latency") && <LatencyCard latency={r.latency} step={r.build?.step ?? ""} />}
+        {r.photos.length > 0 && on("detections") && <DetectionsCard photos={r.photos} />}
       </div>
-      {r.check && <CheckCard check={r.check} step={r.build?.step ?? ""} />}
-      {r.build && <BuildCard build={r.build} />}
-      <Extra extra={extra} />
+      {r.check && on("check") && <CheckCard check={r.check} step={r.build?.step ?? ""} />}
+      {r.build && on("build") && <BuildCard build={r.build} />}
+      {!only && <Extra extra={extra} />}
     </main>
   );
 }

@@ -4,6 +4,8 @@ import { useState } from "preact/hooks";
 import { bytes, figure, percent, plural, seconds } from "../../data/format";
 import { axis, baseline, csv, groups, isWide, medians, speedup, split, times, type Axis } from "../../data/latency";
 import type { Latency, Variant } from "../../data/results";
+import { LatencyRun } from "../../replay/run";
+import { card } from "../../replay/talk";
 import { Icon } from "../icons";
 import { Facts, More } from "../pieces";
 import * as s from "../state";
@@ -20,7 +22,9 @@ export function LatencyCard({ latency, step }: { latency: Latency; step: string 
   const wide = isWide(variants);
   const [scale, setScale] = useState<"log" | "linear">(wide ? "log" : "linear");
   const [view, setView] = useState<"chart" | "table">("chart");
-  const on = axis(variants, wide && scale === "log");
+  // On a stage bars race: their lengths are their times.
+  const log = wide && scale === "log" && !card.value;
+  const on = axis(variants, log);
   const all = medians(variants);
   const parts = groups(variants);
   return (
@@ -33,7 +37,8 @@ export function LatencyCard({ latency, step }: { latency: Latency; step: string 
       {variants.length === 0 && <p class="quiet pad">Nothing was timed.</p>}
       {view === "table" && variants.length > 0 ? <Figures latency={latency} /> : (
         <div class="bars-wrap">
-          {wide && scale === "log" && <p class="quiet scale-note">Logarithmic scale: equal distances are equal ratios. The slowest takes {figure(Math.round(Math.max(...all) / Math.min(...all)))} times as long as the fastest.</p>}
+          {on && <LatencyRun latency={latency} on={on} />}
+          {log && <p class="quiet scale-note">Logarithmic scale: equal distances are equal ratios. The slowest takes {figure(Math.round(Math.max(...all) / Math.min(...all)))} times as long as the fastest.</p>}
           {on && variants.length > 12 && <Ticks on={on} />}
           {parts.map((group) => (
             <section key={group.setting} class="bar-group" aria-label={group.setting ? say(group.setting) : "Whole model"}>
@@ -74,7 +79,7 @@ function Row({ v, all, on, step }: { v: Variant; all: Variant[]; on: Axis | null
   ].filter(Boolean);
   const unknown = v.kind === "byoc" && (v.subgraphs === null || v.boundary_bytes === null);
   return (
-    <li class={`bar-row ${palette} ${parts && !v.cannot ? "with-parts" : ""}`}>
+    <li class={`bar-row ${palette} ${parts && !v.cannot ? "with-parts" : ""}`} data-median={v.cannot ? undefined : v.median ?? undefined}>
       <div class="bar-name">
         <b><Words text={v.name || "?"} limit={60} /></b>
         <small>{facts.length ? facts.join(" · ") : unknown ? "subgraphs and boundary: ?" : KINDS[v.kind] ?? say(v.kind, 40)}</small>

@@ -1,0 +1,1 @@
+"""Relay's converters, grouped by the kind of operator. Each file registers its own."""

@@ -1,0 +1,284 @@
+"""A partitioned Relay module, built: subgraphs for a runtime, the rest compiled by TVM."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tvm
+
+from byocviz.building.cache import EngineCache
+from byocviz.building.engines import BuiltEngine, build_engines
+from byocviz.building.errors import BuildError
+from byocviz.building.isolate import Cancel
+from byocviz.building.latency import Stopwatch
+from byocviz.building.lower.lowered import Lowered
+from byocviz.building.relay.codegen import calling, external, running
+from byocviz.building.relay.compiled import Compiled, compiled, placed, target_of
+from byocviz.building.relay.inputs import checked, seeded_inputs, signature
+from byocviz.building.relay.lower import lower
+from byocviz.building.runtimes import Engine, Runtime, get
+from byocviz.flow.relay.compat import attribute, plain, typed
+from byocviz.flow.relay.verify import flat
+from byocviz.recording.results import ModuleNode
+
+Tell = Callable[[str, int, int], None]
+
+
+@dataclass
+class RelayRunnable:
+    """A Relay module that was built. See `byocviz.building.runnable.Runnable`."""
+
+    entry: str
+    function: Any
+    """The entry, whose parameters are the inputs."""
+    functions: dict[str, Any]
+    """The external functions by symbol."""
+    executable: Compiled
+    target: tvm.target.Target
+    lowered: dict[str, Lowered] = field(default_factory=dict)
+    built: dict[str, BuiltEngine] = field(default_factory=dict)
+    lower_seconds: float = 0.0
+    tvm_seconds: float = 0.0
+    library: Path | None = None
+    ir = "relay"
+
+    def __post_init__(self) -> None:
+        self.device = tvm.cpu()
+        self.failures: list[Exception] = []
+        self.stopwatch = Stopwatch(self.device.sync)
+        self.calls = self.with_engines(self.engines)
+
+    @property
+    def engines(self) -> dict[str, Engine]:
+        return {symbol: one.engine for symbol, one in self.built.items()}
+
+    @property
+    def names(self) -> list[str]:
+        return [plain(param.name_hint) for param in self.function.params]
+
+    def signature(self) -> str:
+        return signature(self.function)
+
+    # -- running
+
+    def named(self, inputs: Any, seed: int = 0) -> dict[str, Any]:
+        if inputs is None:
+            return seeded_inputs(self.function, seed)
+        return dict(zip(self.names, checked(self.function, self.entry, inputs), strict=True))
+
+    def place(self, inputs: Any) -> list[Any]:
+        return [placed(value) for value in checked(self.function, self.entry, inputs)]
+
+    def call(self, values: Sequence[Any], vm: Any = None) -> Any:
+        self.failures.clear()
+        try:
+            with running(self.calls if vm is None else vm):
+                return self.executable.run(values)
+        except Exception:
+            if self.failures:
+                raise self.failures[0] from None
+            raise
+
+    def arrays(self, result: Any) -> list[np.ndarray]:
+        return flat(result)
+
+    def with_engines(self, engines: Mapping[str, Any]) -> Any:
+        """What `call` takes, so that these stand for the engines."""
+        return {
+            symbol: self.stopwatch.watched(symbol, calling(engine, self.failures))
+            for symbol, engine in engines.items()
+        }
+
+    def run(self, inputs: Any) -> list[np.ndarray]:
+        """The outputs in order; nested tuples are taken apart."""
+        return self.arrays(self.call(self.place(inputs)))
+
+    # -- TVM and the runtime by themselves
+
+    def alone(self, module: tvm.IRModule) -> RelayAlone:
+        return RelayAlone.of(module, self.entry, self.target)
+
+    def lower_whole(self, module: tvm.IRModule) -> tuple[Lowered, list[str]]:
+        function = module[self.entry]
+        names = [plain(param.name_hint) for param in function.params]
+        return lower(function, name=self.entry, module=module), names
+
+    def imported(self, module: tvm.IRModule, params: Any) -> tvm.IRModule:
+        from byocviz.flow.relay.prepare import rewrite
+
+        return rewrite("bind-parameters").run(module, self.entry, params)
+
+    def reference(self, module: tvm.IRModule, inputs: Mapping[str, Any]) -> list[np.ndarray]:
+        """The imported module's results by TVM alone on the CPU."""
+        alone = RelayAlone.of(module, self.entry, target_of(None))
+        return alone.outputs({name: inputs[name] for name in alone.names})
+
+    def references(
+        self, module: tvm.IRModule
+    ) -> dict[str, Callable[[Sequence[np.ndarray]], list[np.ndarray]]]:
+        """What TVM alone makes of each subgraph's inputs, by symbol."""
+        return {symbol: _reference(function) for symbol, function in self.functions.items()}
+
+    def tree(self, engines: Mapping[str, str]) -> list[ModuleNode]:
+        nodes: list[ModuleNode] = []
+
+        def add(module: Any, parent: int) -> None:
+            here = len(nodes)
+            symbol = next((s for s in self.functions if _has(module, s)), "")
+            nodes.append(ModuleNode(plain(module.type_key), symbol, parent=parent))
+            for imported in module.imported_modules:
+                add(imported, here)
+            if symbol in engines:
+                nodes.append(ModuleNode("engine", symbol, engines[symbol], here))
+
+        add(self.executable.module, -1)
+        return nodes
+
+    # -- keeping
+
+    def export(self, path: Path) -> None:
+        self.executable.export(path)
+
+    def signature_json(self) -> str:
+        from byocviz.building.relay.inputs import to_json
+
+        return to_json(self.function)
+
+
+def _has(module: Any, symbol: str) -> bool:
+    if plain(module.type_key) != "llvm":
+        return False
+    try:
+        return bool(module.implements_function(symbol, False))
+    except Exception:
+        return False
+
+
+@dataclass
+class RelayAlone:
+    """A module compiled by TVM alone."""
+
+    entry: str
+    function: Any
+    executable: Compiled
+    seconds: float
+
+    @classmethod
+    def of(cls, module: tvm.IRModule, entry: str, target: Any) -> RelayAlone:
+        """``module`` holds no subgraphs. Raises `BuildError` where TVM does not compile it."""
+        from byocviz.flow.relay.plain import plain_module
+
+        start = time.perf_counter()
+        module = plain_module(module)
+        made = compiled(module, entry, target)
+        return cls(entry, module[entry], made, time.perf_counter() - start)
+
+    @property
+    def names(self) -> list[str]:
+        return [plain(param.name_hint) for param in self.function.params]
+
+    def prepare(self, inputs: Any) -> Callable[[], Any]:
+        """A run with these inputs."""
+        values = [placed(value) for value in checked(self.function, self.entry, inputs)]
+        return lambda: self.executable.run(values)
+
+    def outputs(self, inputs: Any) -> list[np.ndarray]:
+        return flat(self.prepare(inputs)())
+
+
+def _reference(function: Any) -> Callable[[Sequence[np.ndarray]], list[np.ndarray]]:
+    """An external function compiled by TVM alone, when it is first asked."""
+    made: list[RelayAlone] = []
+
+    def run(tensors: Sequence[np.ndarray]) -> list[np.ndarray]:
+        from tvm import relay
+
+        if not made:
+            body = relay.Function(function.params, function.body, function.ret_type)
+            module = typed(tvm.IRModule({relay.GlobalVar("main"): body}))
+            made.append(RelayAlone.of(module, "main", target_of(None)))
+        left = iter(tensors)
+
+        def argument(ty: Any) -> Any:
+            if isinstance(ty, relay.TupleType):
+                return tuple(argument(field) for field in ty.fields)
+            return next(left)
+
+        return made[0].outputs([argument(param.checked_type) for param in function.params])
+
+    return run
+
+
+def build_relay(
+    module: tvm.IRModule,
+    backend: str = "tensorrt",
+    runtime: str | Runtime = "onnxruntime",
+    target: Any = None,
+    *,
+    entry: str = "main",
+    options: Mapping[str, Any] | None = None,
+    codegen: str = "python",
+    operators: Mapping[str, Sequence[int]] | None = None,
+    time_limit: float | None = 600.0,
+    isolate: bool = True,
+    cache: EngineCache | None = None,
+    cancel: Cancel | None = None,
+    tell: Tell | None = None,
+) -> RelayRunnable:
+    """Build a partitioned Relay module; the arguments are those of
+    `byocviz.building.module.build_module`, and so is what it raises."""
+    say = tell or (lambda text, done, total: None)
+    goal = target_of(target)
+    if codegen != "python":
+        raise BuildError(
+            f"There is no codegen {codegen!r} for Relay here.",
+            "Say 'python': subgraphs go to byocviz's runtimes. TVM's own is TVM's relay.build.",
+        )
+    functions = external(module)
+    others = [s for s, f in functions.items() if plain(attribute(f, "Compiler")) != backend]
+    if others:
+        raise BuildError(
+            f"The subgraph {others[0]} is not of the backend {backend!r}.",
+            "Build the module with the backend that it was partitioned for.",
+        )
+    total = len(functions) + 2
+    say("lowering to ONNX", 0, total)
+    ids = operators or {}
+    start = time.perf_counter()
+    lowered = {
+        symbol: lower(function, name=symbol, module=module, operators=ids.get(symbol))
+        for symbol, function in functions.items()
+    }
+    lower_seconds = time.perf_counter() - start
+    built = build_engines(
+        lowered,
+        get(runtime),
+        options,
+        time_limit=time_limit,
+        isolate=isolate,
+        cache=cache,
+        cancel=cancel,
+        tell=lambda text, done, _: say(text, done + 1, total),
+    )
+    if cancel is not None:
+        cancel.check()
+    say("TVM compiles the rest", total - 1, total)
+    start = time.perf_counter()
+    executable = compiled(module, entry, goal)
+    seconds = time.perf_counter() - start
+    return RelayRunnable(
+        entry,
+        module[entry],
+        functions,
+        executable,
+        goal,
+        lowered,
+        built,
+        lower_seconds,
+        seconds,
+    )
