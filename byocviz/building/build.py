@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from byocviz.building.built import Build
     from byocviz.building.cache import EngineCache
     from byocviz.building.isolate import Cancel
+    from byocviz.building.runnable import BuiltModule
     from byocviz.building.runtimes import Runtime
 
 
@@ -66,14 +67,12 @@ def build(
     """
     try:
         import tvm  # noqa: F401
-        from tvm import relax  # noqa: F401
     except ImportError as error:
         raise missing("TVM with Relax (apache-tvm)", "relax", "to build a module") from error
     from byocviz.building import runtimes
     from byocviz.building.built import Build, Plan
     from byocviz.building.cache import EngineCache
     from byocviz.building.engines import must_be_sound
-    from byocviz.building.module import build_module
     from byocviz.building.runtimes.options import mapping
     from byocviz.flow.record import record
 
@@ -114,7 +113,7 @@ def build(
             isolate=isolate,
             cache=cache or None,
         )
-        runnable = build_module(
+        runnable = _builder(recording.ir)(
             module,
             plan.backend,
             choice.runtime if choice else "onnxruntime",
@@ -130,6 +129,25 @@ def build(
             tell=shown.update,
         )
     return Build(recording, wanted, runnable, plan, progress=progress)
+
+
+def _builder(ir: str) -> Callable[..., BuiltModule]:
+    """What builds modules of that language of TVM's."""
+    if ir == "relay":
+        try:
+            from tvm import relay  # noqa: F401
+        except ImportError as error:
+            raise missing("TVM with Relay", "relay", "to build a Relay module") from error
+        from byocviz.building.relay.module import build_relay
+
+        return build_relay
+    try:
+        from tvm import relax  # noqa: F401
+    except ImportError as error:
+        raise missing("TVM with Relax (apache-tvm)", "relax", "to build a module") from error
+    from byocviz.building.module import build_module
+
+    return build_module
 
 
 def _folder(path: str | os.PathLike[str]) -> Path:

@@ -12,27 +12,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import tvm
 
 from byocviz.building.cache import EngineCache
-from byocviz.building.codegen import calling
-from byocviz.building.codegen import machine as virtual_machine
 from byocviz.building.engines import BuiltEngine, build_engines
-from byocviz.building.lower import Lowered
-from byocviz.building.module import Runnable
+from byocviz.building.lower.lowered import Lowered
 from byocviz.building.report import report
+from byocviz.building.runnable import BuiltModule
 from byocviz.building.runtimes import Choice, Engine
-from byocviz.building.tensors import Inputs, checked, signature
-from byocviz.building.variants import TvmAlone, Whole
+from byocviz.building.variants import Alone, Whole
 from byocviz.errors import ArgumentError, ModuleError, StepMissing
-from byocviz.flow.relax.inputs import seeded_inputs
-from byocviz.flow.relax.verify import flat
 from byocviz.recording import Recording
 from byocviz.recording.results import BuildInfo, Check, Latency, Photo, Results
 from byocviz.recording.schema import Step
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+Inputs = Mapping[str, Any] | Sequence[Any] | Any
+"""By parameter name or in order; for a module of one tensor also that tensor itself."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +75,7 @@ class Build:
         self,
         recording: Recording,
         step: Step,
-        runnable: Runnable,
+        runnable: BuiltModule,
         plan: Plan,
         *,
         progress: bool | None = None,
@@ -93,7 +90,7 @@ class Build:
         self.first_seconds: float | None = None
         """The very first run, once there was one."""
         self._lock = threading.RLock()
-        self._alone: TvmAlone | None = None
+        self._alone: Alone | None = None
         self._whole: Whole | None = None
         found, self._texts = report(step, runnable, plan)
         self.info = info or found
@@ -118,7 +115,7 @@ class Build:
     @property
     def inputs(self) -> str:
         """What `run` takes: ``image float32[1, 3, 300, 300]``."""
-        return signature(self.runnable.function)
+        return self.runnable.signature()
 
     def run(self, inputs: Inputs) -> list[np.ndarray]:
         """The outputs in order, as arrays; nested tuples are taken apart.
@@ -128,7 +125,7 @@ class Build:
         `EngineError` where an engine fails.
         """
         with self._lock:
-            return list(flat(self.timed(self.runnable.place(inputs))))
+            return self.runnable.arrays(self.timed(self.runnable.place(inputs)))
 
     def timed(self, placed: Sequence[Any]) -> Any:
         """One run, waited for; the first of all is timed."""
@@ -141,19 +138,14 @@ class Build:
                 one.facts = self.engines[one.function].describe()
         return result
 
-    def alone(self) -> TvmAlone:
+    def alone(self) -> Alone:
         """The module as it was imported, compiled by TVM alone for the same target; made once.
 
         Raises `BuildError` where TVM does not compile it.
         """
         with self._lock:
             if self._alone is None:
-                self._alone = TvmAlone.of(
-                    self.imported(),
-                    self.recording.entry,
-                    self.runnable.target,
-                    self.runnable.device,
-                )
+                self._alone = self.runnable.alone(self.imported())
             return self._alone
 
     def whole(self) -> Whole:
@@ -167,22 +159,19 @@ class Build:
                 except StepMissing as error:
                     return Whole(None, cannot="not saved with the build", detail=error.message)
                 self._whole = Whole.of(
-                    module, self.recording.entry, lambda one: self.plan.engine(one).engine
+                    lambda: self.runnable.lower_whole(module),
+                    lambda one: self.plan.engine(one).engine,
                 )
             return self._whole
 
-    def imported(self) -> tvm.IRModule:
+    def imported(self) -> Any:
         """The module of the import step, the weights that were given to `record` bound."""
-        from byocviz.flow.relax.prepare import bind
-        from byocviz.flow.relax.prepare.context import PrepareContext
-
-        context = PrepareContext(self.recording.__dict__.get("params"), self.recording.entry)
-        return bind.run(self.recording.module("import"), context)
+        params = self.recording.__dict__.get("params")
+        return self.runnable.imported(self.recording.module("import"), params)
 
     def named(self, inputs: Inputs | None, seed: int = 0) -> dict[str, Any]:
         """Checked inputs by name; None: from the seed."""
-        function, entry = self.runnable.function, self.recording.entry
-        names = [str(p.name) for p in function.params]
+        entry, names = self.recording.entry, self.runnable.names
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise ModuleError(
                 f"Several parameters of {entry!r} are named {', '.join(map(repr, twice))}; what "
@@ -190,9 +179,8 @@ class Build:
                 "Rename one; run() takes them in order.",
             )
         if inputs is None:
-            return seeded_inputs(self.runnable.offloaded.module, entry, seed=seed)
-        values = checked(function, entry, inputs)
-        return {str(p.name): v for p, v in zip(function.params, values, strict=True)}
+            return self.runnable.seeded(seed)
+        return dict(zip(names, self.runnable.checked(inputs), strict=True))
 
     # -- questions
 
@@ -311,9 +299,7 @@ class Build:
 
     def machine_with(self, functions: Mapping[str, Any]) -> Any:
         """Another virtual machine of the same code, in which these stand for the engines."""
-        failures = self.runnable.failures
-        calls = {symbol: calling(engine, failures) for symbol, engine in functions.items()}
-        return virtual_machine(self.runnable.executable, calls, self.runnable.device)
+        return self.runnable.with_engines(functions)
 
     def summary(self) -> str:
         """The recording's whole story, results included, as plain text."""

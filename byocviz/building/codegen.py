@@ -93,7 +93,8 @@ def offload(
                 "The module must be one that was partitioned: record it, and take the module of "
                 "its last step.",
             ) from error
-    _must_be_unused(functions)
+        # Under the lock: a machine that another thread makes registers its own for a while.
+        _must_be_unused(functions)
     return Offloaded(done, functions, codegen == "native")
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import tvm_ffi
-
 from byocviz.building.check import Capture
 from byocviz.building.latency import Candidate, measure
 from byocviz.building.variants import Run, calling, engine_inputs
@@ -69,7 +67,7 @@ def _built(build: Build, label: str, setting: Setting | Recording | Build) -> Bu
     if isinstance(setting, (Build, Recording)):
         recording = setting.recording if isinstance(setting, Build) else setting
         mine = build.recording.module("import")
-        if not tvm_ffi.structural_equal(mine, recording.module("import")):
+        if not build.runnable.same(mine, recording.module("import")):
             raise ArgumentError(
                 f"The setting {label!r} is of another module.",
                 "Give a recording of the same module, or the keywords of byocviz.record.",
@@ -116,7 +114,7 @@ def _tvm(build: Build, inputs: Mapping[str, Any]) -> Candidate:
     variant.note = "compiled by TVM's default pipeline, untuned"
     try:
         alone = build.alone()
-        taken = {str(p.name): inputs[str(p.name)] for p in alone.function.params}
+        taken = {name: inputs[name] for name in alone.names}
         return Candidate(variant, alone.prepare(taken), first=lambda: alone.first.seconds)
     except (ByocvizError, StepMissing) as error:
         variant.cannot = error.message[:300]
@@ -125,8 +123,7 @@ def _tvm(build: Build, inputs: Mapping[str, Any]) -> Candidate:
 
 def _byoc(build: Build, inputs: Mapping[str, Any], setting: str) -> Candidate:
     step, runnable = build.step, build.runnable
-    names = [str(p.name) for p in runnable.function.params]
-    placed = runnable.place({name: inputs[name] for name in names})
+    placed = runnable.place({name: inputs[name] for name in runnable.names})
     variant = Variant(
         f"TVM + {build.plan.title}",
         "byoc",
@@ -159,8 +156,7 @@ def _runtime(build: Build, inputs: Mapping[str, Any]) -> list[Candidate]:
         return [Candidate(variant)]
     whole = build.whole()
     if whole.engine is not None:
-        function = whole.function
-        values = [inputs[str(p.name)] for p in function.params]
+        values = [inputs[name] for name in whole.names]
         run = calling(whole.engine, build.runnable.device, engine_inputs(whole.engine, values))
         return [Candidate(variant, whole.first.watched(run), first=lambda: whole.first.seconds)]
     variant.cannot, variant.note = whole.cannot, whole.detail[:300]
@@ -190,8 +186,7 @@ def part_runs(build: Build, inputs: Mapping[str, Any]) -> list[Run]:
     runnable = build.runnable
     captured = {symbol: Capture(engine) for symbol, engine in build.engines.items()}
     vm = build.machine_with(captured)
-    names = [str(p.name) for p in runnable.function.params]
-    placed = runnable.place({name: inputs[name] for name in names})
+    placed = runnable.place({name: inputs[name] for name in runnable.names})
     build.warm(placed)
     runnable.call(placed, vm)
     return [

@@ -71,17 +71,17 @@ def _variants(build: Build) -> list[tuple[str, str, Outputs]]:
     variants: list[tuple[str, str, Outputs]] = []
     try:
         alone = build.alone()
-        names = [str(p.name) for p in alone.function.params]
+        names = alone.names
         variants.append(("TVM alone", "tvm", lambda i: alone.outputs({n: i[n] for n in names})))
     except ByocvizError:
         pass  # the latency comparison says why
     variants.append((f"TVM + {plan.title}", "byoc", build.run))
     whole = build.whole() if plan.choice is not None else None
     if whole is not None and whole.engine is not None:
-        engine, function = whole.engine, whole.function
+        engine, taken = whole.engine, whole.names
 
         def run(inputs: Mapping[str, Any]) -> Sequence[Any]:
-            values = [inputs[str(p.name)] for p in function.params]
+            values = [inputs[name] for name in taken]
             call = calling(engine, build.runnable.device, engine_inputs(engine, values))
             return [np.asarray(t.numpy()) for t in whole.first.watched(call)()]
 

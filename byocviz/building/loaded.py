@@ -11,8 +11,10 @@ from byocviz.progress import progress as show_progress
 
 if TYPE_CHECKING:
     from byocviz.building.built import Build
+    from byocviz.building.engines import BuiltEngine
     from byocviz.building.lower import Lowered
     from byocviz.building.manifest import Manifest, SavedEngine
+    from byocviz.building.module import Runnable
     from byocviz.recording import Recording
 
 
@@ -34,11 +36,12 @@ def load_build(folder: str | os.PathLike[str], *, progress: bool | None = None) 
     from byocviz.building import manifest as kept
     from byocviz.building.built import Build, Plan
     from byocviz.building.codegen import Offloaded
-    from byocviz.building.compiled import device_of
     from byocviz.building.runtimes import Choice, get
-    from byocviz.building.runtimes.base import chosen, usable
+    from byocviz.building.runtimes.base import usable
+    from byocviz.building.runtimes.options import chosen
     from byocviz.building.saved import path_of
     from byocviz.building.signature import from_json
+    from byocviz.recording import load
 
     place = path_of(folder)
     manifest, library = kept.read(place)
@@ -62,19 +65,15 @@ def load_build(folder: str | os.PathLike[str], *, progress: bool | None = None) 
             place,
             manifest.entry,
             Offloaded(module),
-            _library(place, library),
+            library,
             target,
-            device_of(target),
             lowered,
             built,
-            library=library,
         )
     info = recording.results.build
-    build = Build(recording, recording.step(manifest.step), runnable, plan, progress=progress)
-    if info is not None:
-        # What it took to build is what it took then, not to load it.
-        build.info = recording.results.build = info
-    return build
+    # What it took to build is what it took then, not to load it.
+    step = recording.step(manifest.step)
+    return Build(recording, step, runnable, plan, progress=progress, info=info)
 
 
 def _belongs(manifest: Manifest, recording: Recording, folder: Path) -> None:
@@ -97,15 +96,28 @@ def _belongs(manifest: Manifest, recording: Recording, folder: Path) -> None:
             raise damaged(folder, f"its recording is of another build (another {what})")
 
 
-def _runnable(folder: Path, entry: str, offloaded: Any, *parts: Any, library: Path) -> Any:
+def _runnable(
+    folder: Path,
+    entry: str,
+    offloaded: Any,
+    library: Path,
+    target: Any,
+    lowered: dict[str, Lowered],
+    built: dict[str, BuiltEngine],
+) -> Runnable:
     """The parts, put together where they are of one build."""
+    from byocviz.building.compiled import device_of
     from byocviz.building.errors import last_line
     from byocviz.building.manifest import damaged
     from byocviz.building.module import Runnable
 
+    executable = _library(folder, library)
+    device = device_of(target)
     params = [str(param.name) for param in offloaded.module[entry].params]
     try:
-        runnable = Runnable(entry, offloaded, *parts, library=library)
+        runnable = Runnable(
+            entry, offloaded, executable, target, device, lowered, built, library=library
+        )
         machine = runnable.vm.module
         count = int(machine["get_function_arity"](entry))
         names = [str(machine["get_function_param_name"](entry, n)) for n in range(count)]
@@ -196,12 +208,13 @@ def _misfit(lowered: Lowered) -> str | None:
     return None
 
 
-def _engines(manifest: Manifest, folder: Path, plan: Any, lowered: dict[str, Any]) -> Any:
+def _engines(
+    manifest: Manifest, folder: Path, plan: Any, lowered: dict[str, Lowered]
+) -> dict[str, BuiltEngine]:
     """The engines: those that were saved are loaded, the others built from their ONNX."""
     import time
 
     from byocviz.building.engines import BuiltEngine, build_engines
-
     from byocviz.building.manifest import damaged
 
     runtime = plan.choice.runtime

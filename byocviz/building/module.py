@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import tvm
+import tvm_ffi
 from tvm import relax
 
 from byocviz.building.cache import EngineCache
@@ -20,8 +22,14 @@ from byocviz.building.isolate import Cancel
 from byocviz.building.latency import Stopwatch
 from byocviz.building.lower import Lowered, lower
 from byocviz.building.runtimes import Engine, Runtime, get
-from byocviz.building.tensors import Inputs, checked
-from byocviz.flow.relax.verify import own
+from byocviz.building.runnable import Reference
+from byocviz.building.tensors import Inputs, checked, signature
+from byocviz.building.tree import tree
+from byocviz.building.variants import TvmAlone
+from byocviz.flow.relax.compile import compile_module
+from byocviz.flow.relax.inputs import seeded_inputs
+from byocviz.flow.relax.verify import flat, own, run_module
+from byocviz.recording.results import ModuleNode
 
 Tell = Callable[[str, int, int], None]
 """Progress: what is done now, as the so-maniest of so many parts."""
@@ -29,7 +37,7 @@ Tell = Callable[[str, int, int], None]
 
 @dataclass
 class Runnable:
-    """A module that was built. All mappings are by the subgraph's symbol."""
+    """A Relax module that was built. See `byocviz.building.runnable.BuiltModule`."""
 
     entry: str
     offloaded: Offloaded
@@ -90,6 +98,62 @@ class Runnable:
     def run(self, inputs: Inputs) -> list[Any]:
         """The outputs in order, on the device; nested tuples are taken apart."""
         return list(_tensors(self.call(self.place(inputs))))
+
+    # -- what a Build asks
+
+    @property
+    def names(self) -> list[str]:
+        return [str(param.name) for param in self.function.params]
+
+    def signature(self) -> str:
+        return signature(self.function)
+
+    def checked(self, inputs: Inputs) -> list[Any]:
+        return checked(self.function, self.entry, inputs)
+
+    def seeded(self, seed: int) -> dict[str, Any]:
+        return seeded_inputs(self.offloaded.module, self.entry, seed=seed)
+
+    def arrays(self, result: Any) -> list[np.ndarray]:
+        return list(flat(result))
+
+    def with_engines(self, engines: Mapping[str, Any]) -> Any:
+        calls = {symbol: calling(engine, self.failures) for symbol, engine in engines.items()}
+        return machine(self.executable, calls, self.device)
+
+    def alone(self, module: tvm.IRModule) -> TvmAlone:
+        return TvmAlone.of(module, self.entry, self.target, self.device)
+
+    def lower_whole(self, module: tvm.IRModule) -> tuple[Lowered, list[str]]:
+        function = module[self.entry]
+        names = [str(param.name) for param in function.params]
+        return lower(function, name=self.entry, module=module), names
+
+    def same(self, one: tvm.IRModule, other: tvm.IRModule) -> bool:
+        return bool(tvm_ffi.structural_equal(one, other))
+
+    def imported(self, module: tvm.IRModule, params: Any) -> tvm.IRModule:
+        from byocviz.flow.relax.prepare import bind
+        from byocviz.flow.relax.prepare.context import PrepareContext
+
+        return bind.run(module, PrepareContext(params, self.entry))
+
+    def reference(self, imported: tvm.IRModule, inputs: Mapping[str, Any]) -> list[np.ndarray]:
+        # Preparing may have bound or dropped parameters; it adds none.
+        taken = {str(p.name): inputs[str(p.name)] for p in imported[self.entry].params}
+        return list(run_module(imported, self.entry, taken))
+
+    def references(self, module: tvm.IRModule) -> dict[str, Reference]:
+        # As plain functions of one module, each under its symbol.
+        alone = relax.VirtualMachine(compile_module(module, self.entry), tvm.cpu())
+
+        def of(symbol: str, params: Sequence[Any]) -> Reference:
+            return lambda tensors: list(flat(alone[symbol](*_arguments(params, tensors))))
+
+        return {s: of(s, f.params) for s, f in self.offloaded.functions.items()}
+
+    def tree(self, engines: Mapping[str, str]) -> list[ModuleNode]:
+        return tree(self.executable, engines)
 
 
 def build_module(
@@ -165,6 +229,20 @@ def build_module(
     return Runnable(
         entry, offloaded, executable, goal, device, lowered, built, lower_seconds, seconds
     )
+
+
+def _arguments(params: Sequence[Any], tensors: Sequence[np.ndarray]) -> list[Any]:
+    """The arguments of an external function, of the tensors that its engine was given."""
+    left = iter(tensors)
+
+    def argument(ty: Any) -> Any:
+        if isinstance(ty, relax.TupleType):
+            return tuple(argument(field) for field in ty.fields)
+        if isinstance(ty, relax.ShapeType):
+            return tvm.runtime.ShapeTuple([int(dim) for dim in ty.values])
+        return own(ty, next(left))
+
+    return [argument(param.ty) for param in params]
 
 
 def _tensors(value: Any) -> Any:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from byocviz.building.machine import machine, now
-from byocviz.building.module import Runnable
-from byocviz.building.tree import tree
+from byocviz.building.runnable import BuiltModule
 from byocviz.recording.results import BuildInfo, EngineInfo
 from byocviz.recording.schema import Step
 
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
     from byocviz.building.built import Plan
 
 
-def report(step: Step, runnable: Runnable, plan: Plan) -> tuple[BuildInfo, dict[str, str]]:
+def report(step: Step, runnable: BuiltModule, plan: Plan) -> tuple[BuildInfo, dict[str, str]]:
     """The facts, and the texts that they name by key: ONNX, and layers where they can be read."""
     ids = {s.function: s.op_ids for s in reversed(step.subgraphs)}
     engines, texts = [], {}
@@ -50,7 +49,7 @@ def report(step: Step, runnable: Runnable, plan: Plan) -> tuple[BuildInfo, dict[
         engines=engines,
         lower_seconds=runnable.lower_seconds,
         tvm_seconds=runnable.tvm_seconds,
-        tree=tree(runnable.executable, {e.function: plan.title for e in engines}),
+        tree=runnable.tree({e.function: plan.title for e in engines}),
         made=now(),
         machine=machine(),
     )

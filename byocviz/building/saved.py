@@ -43,6 +43,7 @@ from byocviz.version import __version__
 
 if TYPE_CHECKING:
     from byocviz.building.built import Build
+    from byocviz.recording import Recording
 
 
 def save(build: Build, folder: str | os.PathLike[str]) -> Path:
@@ -53,6 +54,11 @@ def save(build: Build, folder: str | os.PathLike[str]) -> Path:
         raise BuildError(
             "A build by a native codegen is not saved by byocviz.",
             "Use TVM's own: build.runnable.executable.export_library(path).",
+        )
+    if not hasattr(build.runnable, "offloaded"):
+        raise BuildError(
+            "A build of a Relay module is not saved by byocviz.",
+            "Save its recording (build.recording.save), or record the model as Relax.",
         )
     # Not after the target: a name may be as long as the file system takes.
     temporary = target.with_name(f".byocviz-{secrets.token_hex(8)}")
@@ -136,7 +142,7 @@ def _put(temporary: Path, target: Path) -> None:
 def _write(build: Build, folder: Path) -> dict[str, SavedFile]:
     from byocviz.building.signature import to_json
 
-    runnable = build.runnable
+    runnable: Any = build.runnable
     library = folder / "module.so"
     _export(runnable, library)
     name = described(library).library
@@ -149,16 +155,22 @@ def _write(build: Build, folder: Path) -> dict[str, SavedFile]:
         plan = runnable.built[symbol].engine.serialized()
         if plan is not None:
             (folder / "engines" / f"{number}.plan").write_bytes(plan)
-    # Another build of the same recording may have left its own there since.
-    recording = copy.copy(build.recording)
-    recording.results = copy.copy(recording.results)
-    recording.results.build = build.info
-    recording.save(folder / RECORDING)
+    _recording(build).save(folder / RECORDING)
     return {
         path.relative_to(folder).as_posix(): described(path)
         for path in sorted(folder.rglob("*"))
         if path.is_file()
     }
+
+
+def _recording(build: Build) -> Recording:
+    """With this build's results, where another build of the recording has put its own there since;
+    those stay where they are."""
+    apart = copy.copy(build)
+    apart.recording = copy.copy(build.recording)
+    apart.recording.texts = dict(build.recording.texts)
+    apart.results()
+    return apart.recording
 
 
 def _export(runnable: Any, path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -41,9 +41,25 @@ class First:
         return watched
 
 
+class Alone(Protocol):
+    """A module compiled by TVM alone."""
+
+    first: First
+
+    @property
+    def names(self) -> list[str]:
+        """Of the inputs, in order."""
+
+    def prepare(self, inputs: Any) -> Run:
+        """A run with these inputs, which are put on the device now."""
+
+    def outputs(self, inputs: Any) -> list[np.ndarray]:
+        """The results as arrays, nested tuples taken apart."""
+
+
 @dataclass
 class TvmAlone:
-    """The module as it was imported, compiled by TVM's default pipeline, untuned."""
+    """A Relax module compiled by TVM's default pipeline, untuned."""
 
     entry: str
     function: Any
@@ -56,13 +72,24 @@ class TvmAlone:
     @classmethod
     def of(cls, module: tvm.IRModule, entry: str, target: Any, device: Any) -> TvmAlone:
         """Raises `BuildError` where TVM does not compile it."""
+        import tvm
+
+        from byocviz.building.compiled import compiled, public
+
         start = time.perf_counter()
         module = public(module, entry)
         vm = tvm.relax.VirtualMachine(compiled(module, target), device)
         return cls(entry, module[entry], vm, device, time.perf_counter() - start)
 
-    def prepare(self, inputs: Inputs) -> Run:
+    @property
+    def names(self) -> list[str]:
+        return [str(param.name) for param in self.function.params]
+
+    def prepare(self, inputs: Any) -> Run:
         """A run with these inputs, which are put on the device now."""
+        from byocviz.building.tensors import checked
+        from byocviz.flow.relax.verify import own
+
         values = checked(self.function, self.entry, inputs)
         params = self.function.params
         placed = [own(p.ty, v, self.device) for p, v in zip(params, values, strict=True)]
@@ -74,8 +101,10 @@ class TvmAlone:
 
         return self.first.watched(run)
 
-    def outputs(self, inputs: Inputs) -> list[np.ndarray]:
+    def outputs(self, inputs: Any) -> list[np.ndarray]:
         """The results as arrays, nested tuples taken apart."""
+        from byocviz.flow.relax.verify import flat
+
         return list(flat(self.prepare(inputs)()))
 
 
@@ -85,18 +114,20 @@ class Whole:
     operator (or the cause, in short) that stands in the way."""
 
     engine: Engine | None
-    function: Any = None
-    """The Relax function that it is of."""
+    names: list[str] = field(default_factory=list)
+    """Of the parameters of the function that it is of."""
     cannot: str = ""
     detail: str = ""
     first: First = field(default_factory=First)
 
     @classmethod
-    def of(cls, module: tvm.IRModule, entry: str, build: Callable[[Lowered], Engine]) -> Whole:
-        """``module`` holds no subgraphs; ``build`` makes the engine."""
+    def of(
+        cls, lower: Callable[[], tuple[Lowered, list[str]]], build: Callable[[Lowered], Engine]
+    ) -> Whole:
+        """``lower`` gives the model and the parameters' names, ``build`` makes the engine."""
         try:
-            function = module[entry]
-            return cls(build(lower(function, name=entry, module=module)), function)
+            lowered, names = lower()
+            return cls(build(lowered), names)
         except LoweringError as error:
             operator = error.operator.removeprefix("relax.")
             return cls(None, cannot=operator, detail=error.message)
@@ -111,12 +142,33 @@ def calling(engine: Engine, device: Any, inputs: Sequence[Any]) -> Run:
 
     ``inputs`` are arrays, in the engine's order.
     """
+    import tvm
+
+    if not hasattr(tvm.runtime, "tensor"):
+        return _calling_on_cpu(engine, inputs)
     given = [tvm.runtime.tensor(np.ascontiguousarray(a).reshape(a.shape), device) for a in inputs]
     outputs = [tvm.runtime.empty(port.shape, port.dtype, device) for port in engine.outputs]
 
     def run() -> Any:
         engine.run_into(given, outputs)
         device.sync()
+        return outputs
+
+    return run
+
+
+def _calling_on_cpu(engine: Engine, inputs: Sequence[Any]) -> Run:
+    """The same for the TVM that has Relay, whose tensors engines see as NumPy's."""
+    import tvm
+
+    from byocviz.building.relay.codegen import view
+
+    given = [np.ascontiguousarray(a).reshape(a.shape) for a in inputs]
+    outputs = [tvm.nd.empty(port.shape, port.dtype) for port in engine.outputs]
+    written = [view(tensor) for tensor in outputs]
+
+    def run() -> Any:
+        engine.run_into(given, written)
         return outputs
 
     return run

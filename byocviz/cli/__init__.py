@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from byocviz.cli import build, demo, doctor, import_gluoncv, record, replay, show
+from byocviz.cli import build, compare, demo, doctor, import_gluoncv, record, replay, show
 from byocviz.errors import ByocvizError
 from byocviz.version import __version__
 
@@ -48,7 +48,10 @@ def _run(argv: Sequence[str] | None) -> int:
     try:
         return int(arguments.run(arguments) or 0)
     except ByocvizError as error:
-        _say_error(error.message, error.mend)
+        mend = error.mend
+        if "shapes=" in mend and hasattr(arguments, "shape"):
+            mend += "\nOn the command line: --shape NAME=1,3,300,300"
+        _say_error(error.message, mend)
         return 1
 
 
@@ -84,7 +87,7 @@ def commands() -> argparse.ArgumentParser:
     )
     made.add_argument("--version", action="version", version=f"byocviz {__version__}")
     subparsers = made.add_subparsers(title="commands", metavar="COMMAND")
-    for command in (record, show, replay, build, demo, import_gluoncv, doctor):
+    for command in (record, show, compare, replay, build, demo, import_gluoncv, doctor):
         command.add(subparsers)
     return made
 

@@ -5,13 +5,27 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from byocviz.building.names import RUNTIMES
 from byocviz.cli import record
-from byocviz.cli.shared import json_flag, readable, say, say_saved
-from byocviz.errors import ByocvizError
+from byocviz.cli.shared import (
+    figure_to_write,
+    json_flag,
+    page_to_write,
+    readable,
+    say,
+    say_saved,
+    writable,
+)
+from byocviz.errors import ByocvizError, ModelError
+
+if TYPE_CHECKING:
+    from byocviz.building.built import Build
+    from byocviz.recording import Recording
 
 
 def add(commands: Any) -> None:
@@ -43,70 +57,185 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("--no-check", action="store_true", help="do not compare with TVM alone")
     parser.add_argument("--no-latency", action="store_true", help="do not time it")
-    parser.add_argument("--rounds", type=int, default=20, help="rounds that are timed (20)")
-    parser.add_argument("--warmup", type=int, default=3, help="rounds before these (3)")
+    parser.add_argument("--rounds", type=_count(1), default=20, help="rounds that are timed (20)")
+    parser.add_argument("--warmup", type=_count(0), default=3, help="rounds before these (3)")
     parser.add_argument(
-        "--time-limit", type=float, default=600.0, metavar="SECONDS", help="for one engine (600)"
+        "--time-limit",
+        type=_seconds,
+        default=600.0,
+        metavar="SECONDS",
+        help="for one engine (600)",
     )
     parser.add_argument("--no-cache", action="store_true", help="build engines anew")
     parser.add_argument("--save", metavar="FOLDER", help="keep the build: byocviz.load_build")
-    parser.add_argument("--plot", metavar="FILE", help="the latency figure (.png, .svg or .pdf)")
+    parser.add_argument(
+        "--detect",
+        action="append",
+        default=[],
+        metavar="PHOTO",
+        help="what the model finds in a photo: the bundled SSD, one that takes and gives the same, "
+        "or one of import-gluoncv; may be given more than once",
+    )
+    parser.add_argument(
+        "--plot",
+        metavar="FILE",
+        help="a figure of the latency, and with --detect of what is found (.png, .svg or .pdf)",
+    )
+    parser.add_argument("--html", metavar="FILE", help="the recording as a page (.html)")
     json_flag(parser)
     parser.set_defaults(run=run)
 
 
+@dataclass
+class _Wanted:
+    """What is written and put in, checked before an hour's work is done for it."""
+
+    output: Path
+    inputs: dict[str, Any] | None
+    plot: Path | None
+    html: Path | None
+    photos: list[str]
+    detector: Any
+    """Of the model, where it says itself how it is fed and read; None: the bundled SSD's."""
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Record, build, check, time, save, print."""
-    from byocviz.building.build import build
-
-    output = record.place(arguments)
-    inputs = _inputs(arguments.inputs) if arguments.inputs else None
-    recording = record.recorded(arguments)
+    wanted = _wanted(arguments)
+    module = record.loaded(arguments)
+    _must_fit(module, arguments.entry, wanted)
+    recording = record.recorded(arguments, module)
     built = None
     if recording.failed is None:
         try:
-            built = build(
-                recording,
-                runtime=arguments.runtime,
-                target=arguments.target,
-                options=dict(arguments.option),
-                time_limit=arguments.time_limit,
-                cache=not arguments.no_cache,
-            )
-            runs = not built.info.cannot_run
-            if not runs:
-                print(f"Not checked, not timed: {built.info.cannot_run}", file=sys.stderr)
-            if runs and not arguments.no_check:
-                built.check(inputs)
-            if runs and not arguments.no_latency:
-                built.latency(inputs, repeat=arguments.rounds, warmup=arguments.warmup)
-        except ByocvizError:
-            # What was recorded is not lost with the build, nor is an earlier recording.
-            if not output.exists():
-                say_saved(recording.save(output))
+            built = _built(recording, arguments, wanted)
+        except BaseException:
+            _keep(recording, wanted.output)
             raise
-    path = recording.save(output)
-    say(recording, arguments.json)
-    say_saved(path)
-    if built is not None and arguments.save:
+    say_saved(recording.save(wanted.output))
+    if built is not None and arguments.save is not None:
         say_saved(built.save(arguments.save))
-    if arguments.plot and recording.results.latency is not None:
-        say_saved(_plot(recording, arguments.plot))
-    check = recording.results.check
-    beyond = check is not None and any(one.exceeds for one in check.differences)
+    results = recording.results
+    if wanted.html is not None:
+        say_saved(recording.to_html(wanted.html))
+    if wanted.plot is not None and (results.latency is not None or results.photos):
+        say_saved(_plot(recording, wanted.plot))
+    say(recording, arguments.json)
+    beyond = results.check is not None and any(one.exceeds for one in results.check.differences)
     return 1 if recording.failed or beyond else 0
 
 
-def _plot(recording: Any, path: str) -> Path:
-    from byocviz.render import plots
+def _wanted(arguments: argparse.Namespace) -> _Wanted:
+    from byocviz.building.runtimes import chosen_for
+    from byocviz.building.saved import replaceable
+
+    output = record.place(arguments)
+    chosen_for(arguments.runtime, arguments.backend, dict(arguments.option))
+    if arguments.save is not None:
+        replaceable(arguments.save)
+    if arguments.plot is not None and arguments.no_latency and not arguments.detect:
+        raise ByocvizError(
+            "--plot draws the latency, and --no-latency leaves it out.", "Leave one of them out."
+        )
+    return _Wanted(
+        output=output,
+        inputs=None if arguments.inputs is None else _inputs(arguments.inputs),
+        plot=None if arguments.plot is None else figure_to_write(arguments.plot),
+        html=None if arguments.html is None else page_to_write(arguments.html),
+        photos=[readable(photo) for photo in arguments.detect],
+        detector=_detector(arguments.model) if arguments.detect else None,
+    )
+
+
+def _detector(model: str) -> Any:
+    """How photos go into the model and boxes come out, where it says so."""
+    from byocviz import models
 
     try:
-        plots.latency(recording).savefig(path)
+        return models.detector(model)
+    except ModelError:
+        return None
+
+
+def _must_fit(module: Any, entry: str, wanted: _Wanted) -> None:
+    """Refuse arrays and photos that the model does not take, before it is recorded."""
+    before = wanted.detector
+    if wanted.photos and before is None:
+        from byocviz.models import ssd as before
+    photos = [before.preprocess(photo) for photo in wanted.photos]
+    try:
+        from tvm import relax
+    except ImportError:
+        return  # of Relay; what takes the inputs says so later
+    names = {str(var.name_hint): var for var in module.get_global_vars()}
+    function = module[names[entry]] if entry in names else None
+    if not isinstance(function, relax.Function):
+        return  # said where it is recorded
+    from byocviz.building.tensors import checked
+
+    if wanted.inputs is not None:
+        checked(function, entry, wanted.inputs)
+    if photos:
+        try:
+            checked(function, entry, photos[0])
+        except ByocvizError as error:
+            what = "the model says it takes" if wanted.detector else "the bundled SSD takes"
+            raise ByocvizError(
+                f"--detect gives a photo as {what}, and this model takes another: {error.message}",
+                "Give its own in Python: build.detect(photos, preprocess=..., postprocess=...).",
+            ) from error
+
+
+def _built(recording: Recording, arguments: argparse.Namespace, wanted: _Wanted) -> Build:
+    """The build, and all that is asked of it in the recording."""
+    from byocviz.building.build import build
+
+    built = build(
+        recording,
+        runtime=arguments.runtime,
+        target=arguments.target,
+        options=dict(arguments.option),
+        time_limit=arguments.time_limit,
+        cache=not arguments.no_cache,
+    )
+    if built.info.cannot_run:
+        print(f"Not checked, not timed: {built.info.cannot_run}", file=sys.stderr)
+        return built
+    if not arguments.no_check:
+        built.check(wanted.inputs)
+    if not arguments.no_latency:
+        built.latency(wanted.inputs, repeat=arguments.rounds, warmup=arguments.warmup)
+    if wanted.photos:
+        own = wanted.detector
+        around = {"preprocess": own.preprocess, "postprocess": own.postprocess} if own else {}
+        built.detect(wanted.photos, **around)
+    return built
+
+
+def _keep(recording: Recording, output: Path) -> None:
+    """What was recorded is not lost with the build, nor is an earlier recording."""
+    path = output
+    if path.exists():
+        path = path.with_name(f"{path.stem}-unbuilt{path.suffix}")
+    try:
+        say_saved(recording.save(writable(str(path))))
+    except ByocvizError as error:
+        print(f"byocviz: the recording is lost: {error.message}", file=sys.stderr)
+
+
+def _plot(recording: Recording, path: Path) -> Path:
+    from byocviz.render import plots
+
+    draw = plots.demo if recording.results.photos else plots.latency
+    try:
+        draw(recording).savefig(path)
     except (OSError, ValueError) as error:
+        if isinstance(error, ByocvizError):
+            raise
         raise ByocvizError(
             f"{path} cannot be written: {error}", "Name a file that ends in .png, .svg or .pdf."
         ) from error
-    return Path(path)
+    return path
 
 
 def _inputs(path: str) -> dict[str, Any]:
@@ -115,11 +244,36 @@ def _inputs(path: str) -> dict[str, Any]:
     try:
         with np.load(readable(path), allow_pickle=False) as found:
             return {name: found[name] for name in found.files}
-    except (OSError, ValueError, AttributeError, TypeError) as error:
+    except ByocvizError:
+        raise
+    except Exception as error:  # zipfile, zlib and NumPy each raise their own
         raise ByocvizError(
             f"{path} holds no arrays by name: {error}",
             "Write it with numpy.savez(path, name=array).",
         ) from error
+
+
+def _count(least: int) -> Callable[[str], int]:
+    def count(text: str) -> int:
+        try:
+            found = int(text)
+        except ValueError:
+            found = least - 1
+        if found < least:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} on")
+        return found
+
+    return count
+
+
+def _seconds(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = 0.0
+    if not found > 0:  # nan is not, either
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
+    return found
 
 
 def _value(text: str) -> Any:

@@ -99,9 +99,16 @@ def place(arguments: argparse.Namespace) -> Path:
     return writable(f"{stem}.byocviz" if arguments.output is None else arguments.output)
 
 
-def recorded(arguments: argparse.Namespace) -> Recording:
-    """Record as the arguments say."""
-    from byocviz import backends, models
+def loaded(arguments: argparse.Namespace) -> Any:
+    """The model as a module."""
+    from byocviz import models
+
+    return models.load(readable(arguments.model), shapes=dict(arguments.shape) or None)
+
+
+def recorded(arguments: argparse.Namespace, module: Any = None) -> Recording:
+    """Record as the arguments say; ``module`` is the model where it was loaded already."""
+    from byocviz import backends
     from byocviz.flow.record import record
     from byocviz.recording import PrunePolicy
 
@@ -113,7 +120,7 @@ def recorded(arguments: argparse.Namespace) -> Recording:
         own = backends.get(arguments.backend).prune
         prune = PrunePolicy(own.require_macs, arguments.min_ops or 0, arguments.min_macs or 0)
     recording = record(
-        models.load(readable(arguments.model), shapes=dict(arguments.shape) or None),
+        loaded(arguments) if module is None else module,
         arguments.backend,
         entry=arguments.entry,
         rules=arguments.only or switches or None,

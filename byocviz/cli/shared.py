@@ -80,6 +80,38 @@ def writable(output: str) -> Path:
     return path
 
 
+def page_to_write(output: str) -> Path:
+    """The page to write. Raises where it could not be, before anything is done for it."""
+    from byocviz.recording.atomic import named, usable
+
+    path = named(output, ".html")
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise ByocvizError(
+            f"{path} is no page by its suffix, {path.suffix!r}.", "Name a file that ends in .html."
+        )
+    return usable(path)
+
+
+def figure_to_write(output: str) -> Path:
+    """The figure to write by matplotlib, .png by default. Raises where it could not be."""
+    from byocviz.errors import missing
+    from byocviz.recording.atomic import named, usable
+
+    try:
+        from matplotlib.backend_bases import FigureCanvasBase
+    except ImportError as error:
+        raise missing("matplotlib", "plots", "to draw a figure") from error
+    path = named(output, ".png")
+    # Bare pixels are no figure to look at, and PGF needs LaTeX.
+    known = set(FigureCanvasBase.get_supported_filetypes()) - {"pgf", "raw", "rgba"}
+    if path.suffix.lower().lstrip(".") not in known:
+        raise ByocvizError(
+            f"{path} cannot be written: {path.suffix!r} is no format of figures.",
+            "Name a file that ends in " + ", ".join(f".{name}" for name in sorted(known)) + ".",
+        )
+    return usable(path)
+
+
 def readable(path: str) -> str:
     """Refuse what could be waited for without end; what else is wrong, its reader says."""
     if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from byocviz.explorer import words
+from byocviz.errors import ArgumentError
 from byocviz.explorer.session import Stopped
 from byocviz.progress import Progress
 
@@ -30,7 +31,6 @@ def build_and_run(
     """What `Explorer.build` says. Raises what `byocviz.build` and its questions raise."""
     from byocviz.building.build import build
     from byocviz.building.isolate import Cancel
-    from byocviz.errors import ModelError
 
     explorer.adopt()
     recording = explorer.session.run_all()
@@ -44,6 +44,7 @@ def build_and_run(
         explorer.say_progress(name)
 
     with _Shown(explorer):
+        part("Building")
         built = build(recording, runtime=runtime, options=options or None, cancel=cancel)
         explorer.built = built
         explorer.views.publish()
@@ -55,13 +56,29 @@ def build_and_run(
         explorer.views.publish()
         if photo is not None:
             part("Looking at the picture")
-            try:
-                built.detect(photo)
-            except ModelError as error:
-                explorer.panel.built.value = words.measured(recording.results) + words.failure(
-                    error
-                )
-                raise
+            built.detect(photo)
     explorer.views.where["tab"] = "results"
     explorer.views.publish()
-    explorer.panel.built.value = words.measured(recording.results)
+
+
+def picture_of(photo: Any) -> Any:
+    """What `Build.detect` takes for a photo; bytes become an image.
+
+    Raises `ArgumentError` for bytes that are no image.
+    """
+    if isinstance(photo, bytes):
+        from PIL import Image
+
+        try:
+            return Image.open(io.BytesIO(photo)).convert("RGB")
+        except Exception as error:
+            raise ArgumentError(
+                f"The picture cannot be read: {error}", "Give a JPEG or PNG file."
+            ) from error
+    if isinstance(photo, str):
+        from byocviz.models import ssd
+
+        bundled = ssd.photos()
+        if photo in bundled:
+            return {photo: bundled[photo]}
+    return photo

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import io
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -19,7 +18,7 @@ from byocviz.errors import ArgumentError, ByocvizError
 from byocviz.explorer import words
 from byocviz.explorer.panel import Panel
 from byocviz.explorer.session import Session, Stopped
-from byocviz.explorer.settings import Settings
+from byocviz.explorer.settings import Settings, rewrites_of
 from byocviz.explorer.views import WIDGET_VIEW, Views
 from byocviz.explorer.worker import Worker
 from byocviz.recording import Recording
@@ -59,6 +58,7 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
         with contextlib.suppress(RuntimeError):
             self._loop = asyncio.get_running_loop()
         self._worker = Worker(self._finished)
+        self.session.cancelled = lambda: self._worker.cancelled
         self._following = False
         super().__init__()
         self.views = Views(self, height)
@@ -163,9 +163,7 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
         """Match a rule's text by itself and mark what it matches; see `Session.try_rule`."""
 
         def work() -> None:
-            trial = self.session.try_rule(
-                source, time_limit=time_limit, cancelled=lambda: self._worker.cancelled
-            )
+            trial = self.session.try_rule(source, time_limit=time_limit)
             self.panel.rule_said.value = words.tried(trial)
             self.views.tell(
                 {"type": "matches", "title": "what the rule matches", "ops": trial.operators}
@@ -203,7 +201,7 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
         """Run all steps, build, check against TVM alone, time, and look at a picture: the name of
         a bundled one, a path, an image or its bytes; None for none. Results go into the recording.
         """
-        from byocviz.explorer.building import build_and_run
+        from byocviz.explorer.building import build_and_run, picture_of
 
         self._furthest = len(STEPS) - 1
         self._submit(
@@ -313,10 +311,10 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
                 self.wanted = self.session.settings
             self.views.publish()
             self.panel.say(words.failure(error))
-            if name == "build":
-                self.panel.built.value = words.failure(error)
         else:
             self._say_cost()
+        if name == "build":
+            self.panel.build_failed = words.failure(error) if error is not None else ""
         self._post(self._settle)
 
     def _settle(self) -> None:
@@ -413,35 +411,3 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
             f"<Explorer {printable(self.session.title, limit=80)!r}, "
             f"backend={self.recording.backend.name!r}, steps={self.session.done}>"
         )
-
-
-def rewrites_of(prepare: bool | Mapping[str, bool]) -> dict[str, bool]:
-    """Every rewrite of the prepare step by name, on or off."""
-    from byocviz.flow.relax.prepare import REWRITES
-
-    given = prepare if isinstance(prepare, Mapping) else {}
-    other = prepare if isinstance(prepare, bool) else True
-    return {spec.name: given.get(spec.name, other) for spec in REWRITES}
-
-
-def picture_of(photo: Any) -> Any:
-    """What `Build.detect` takes for a photo; bytes become an image.
-
-    Raises `ArgumentError` for bytes that are no image.
-    """
-    if isinstance(photo, bytes):
-        from PIL import Image
-
-        try:
-            return Image.open(io.BytesIO(photo)).convert("RGB")
-        except Exception as error:
-            raise ArgumentError(
-                f"The picture cannot be read: {error}", "Give a JPEG or PNG file."
-            ) from error
-    if isinstance(photo, str):
-        from byocviz.models import ssd
-
-        bundled = ssd.photos()
-        if photo in bundled:
-            return {photo: bundled[photo]}
-    return photo

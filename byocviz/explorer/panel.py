@@ -28,6 +28,8 @@ class Panel(Pages):
     def __init__(self, explorer: Explorer) -> None:
         super().__init__(explorer)
         self._quiet = False
+        self.build_failed = ""
+        """Why the last build did not end well, as HTML."""
         self._rule_boxes: dict[str, w.Checkbox] = {}
         self._rewrite_boxes: dict[str, w.Checkbox] = {}
         self.top = w.VBox([self._transport(), self.message])
@@ -49,7 +51,10 @@ class Panel(Pages):
 
         def observer(change: Any) -> None:
             if not self._quiet:
-                self.act(lambda: self.explorer.change(**{name: read(change["new"])}))
+                wanted = read(change["new"])
+                self.act(lambda: self.explorer.change(**{name: wanted}))
+                if getattr(self.explorer.wanted, name) != wanted:
+                    self.show()  # it cannot be: back to what is
 
         return observer
 
@@ -147,7 +152,8 @@ class Panel(Pages):
     def _rewrite_toggled(self, name: str) -> Callable[[Any], None]:
         def observer(change: Any) -> None:
             if not self._quiet:
-                self.explorer.change(prepare={**self.explorer.prepare, name: change["new"]})
+                wanted = {**self.explorer.prepare, name: change["new"]}
+                self.act(lambda: self.explorer.change(prepare=wanted))
 
         return observer
 
@@ -189,9 +195,7 @@ class Panel(Pages):
 
     def _own_rule(self) -> w.Box:
         self.rule_name = w.Text(value="my_rule", description="name", layout=w.Layout(width="300px"))
-        self.rule_text = w.Textarea(
-            value=RULE_BEGIN, rows=8, layout=w.Layout(width="98%", font_family="monospace")
-        )
+        self.rule_text = w.Textarea(value=RULE_BEGIN, rows=8, layout=w.Layout(width="98%"))
         self.rule_text.add_class("byocviz-code")
         self.rule_said = w.HTML(
             "A pattern in TVM's language (tvm.relax.dpl); the last expression is it."
@@ -278,7 +282,7 @@ class Panel(Pages):
             ]
             self.rewrites.value = self._rewrite_table()
             self.compared.value = words.compared(ex.session.comparison())
-            self.built.value = words.measured(ex.session.recording.results)
+            self.built.value = words.measured(ex.session.recording.results) + self.build_failed
             self.show_stops()
             self.show_step()
         finally:
@@ -319,7 +323,7 @@ class Panel(Pages):
 
         def observer(change: Any) -> None:
             if not self._quiet:
-                self.explorer.toggle_rule(name, change["new"])
+                self.act(lambda: self.explorer.toggle_rule(name, change["new"]))
 
         box.observe(observer, "value")
         return box

@@ -95,6 +95,7 @@ def compile_rule(source: str, full: str) -> tuple[Any, ...]:
         ) from error
     scope: dict[str, Any] = {"__name__": where}
     exec(HEADER, scope)
+    scope.pop("pattern", None)  # the module in which tvm.relax.dpl keeps its classes
     # So that a trace, and inspect, find the text of a check.
     linecache.cache[where] = (len(source), None, source.splitlines(True), where)
     try:

@@ -39,6 +39,10 @@ class Stopped(ByocvizError):
     """Work that was cancelled. The steps before it stay."""
 
 
+class PassLost(ByocvizError, RuntimeError):
+    """TVM's passes crashed, or took too long, in a process of their own."""
+
+
 @dataclass(frozen=True)
 class Cost:
     """What a step took: seconds in TVM, and in capturing."""
@@ -58,6 +62,10 @@ class Session:
     and ``title`` are those of `byocviz.record`, which it agrees with: after `run_all` its
     ``recording`` is what ``record`` would have made with the same settings.
 
+    ``isolate`` runs the passes once in a process of their own before they run here: one that
+    crashes natively, or takes longer than ``time_limit`` seconds, ends with an error, and the steps
+    before stay. It costs as much again, and needs a backend that is given by name.
+
     ``tell`` is called before each part with what it is, and how many of how many are done; it may
     raise `Stopped`, which ends the work.
 
@@ -76,6 +84,8 @@ class Session:
         prune: bool | PrunePolicy = True,
         lowerable: bool = False,
         title: str | None = None,
+        isolate: bool = False,
+        time_limit: float = 600.0,
         tell: Tell = lambda text, done, total: None,
     ) -> None:
         try:
@@ -90,10 +100,18 @@ class Session:
         flow._check(self.module, entry, relax)
         if title is None:
             title = Path(mod).stem if isinstance(mod, (str, Path)) else ""
+        if isolate and not isinstance(backend, str):
+            raise ArgumentError(
+                "isolate needs a backend that another process can look up.",
+                "Give the backend by the name that it is installed under, or isolate=False.",
+            )
+        self.isolate, self.time_limit = isolate, time_limit
         self.title = title or entry
         self.entry = entry
         self.params = params
         self.tell = tell
+        self.cancelled: Callable[[], bool] = lambda: False
+        """Asked while another process works."""
         settings = Settings(backend, {}, prepare, prune, lowerable)
         _known_rewrites(prepare)
         if rules is not None:
@@ -171,8 +189,6 @@ class Session:
             _known_rewrites(settings.prepare)
         if "held" in changes:
             self._known_operators(settings.held - self.settings.held)
-        if "backend" in changes and "rules" not in changes:
-            settings = _carried(settings)
         resolved = settings.resolve()
         touched = self.settings.touched(settings)
         self.settings, self._resolved = settings, resolved
@@ -196,6 +212,7 @@ class Session:
         try:
             if name == "composite":
                 self._adopt()
+                self._try_passes()
             walk.advance()
         except BaseException:
             # The step may have changed anything: from where it began.
@@ -205,6 +222,18 @@ class Session:
         self.ran.append(name)
         if name in ("composite", "import"):
             self._describe()
+
+    def _try_passes(self) -> None:
+        if not self.isolate:
+            return
+        from byocviz.explorer.trial import try_passes
+
+        self.tell("trying the passes apart", 2, len(STEPS))
+        problem = try_passes(
+            self._walk.modules["prepare"], self.settings, self.time_limit, self.cancelled
+        )
+        if problem:
+            raise PassLost(*problem)
 
     def _begin(self, at: int) -> Walk:
         """A walk under the settings as they are, before the step of that number."""
@@ -285,9 +314,7 @@ class Session:
             policy = self._resolved.backend.prune
         return preview(self.recording, policy or None, self._walk.modules.get("partition"))
 
-    def try_rule(
-        self, source: str, *, time_limit: float = 20.0, cancelled: Callable[[], bool] | None = None
-    ) -> Trial:
+    def try_rule(self, source: str, *, time_limit: float = 20.0) -> Trial:
         """What a rule's text (`byocviz.explorer.rulebox`) matches on the prepared module by
         itself, or what went wrong. It runs in a process of its own, which is ended after
         ``time_limit`` seconds. Steps up to prepare run where they did not."""
@@ -297,9 +324,8 @@ class Session:
         module = self._walk.modules.get("prepare") if step and step.error is None else None
         if module is None:
             module = self._walk.modules["import"]
-        return try_rule(
-            module, source, self._resolved.backend.name, time_limit, cancelled or (lambda: False)
-        )
+        name = self._resolved.backend.name
+        return try_rule(module, source, name, time_limit, self.cancelled)
 
     def add_rule(self, name: str, source: str, *, time_limit: float = 20.0) -> str:
         """Try a rule as `try_rule` does, and add it before the others; one of that name is
@@ -341,14 +367,6 @@ def _switches(settings: Settings, rules: Any) -> dict[str, bool]:
     return {r.name: r.enabled for r in chosen.rules(rules) if r.enabled != own[r.name]}
 
 
-def _carried(settings: Settings) -> Settings:
-    """Switches that another backend has as well, by the rule's name without its backend's."""
-    bare = settings.changed(rules={}).resolve().backend
-    names = {rule.name for rule in bare.rules()}
-    moved = {f"{bare.name}.{name.partition('.')[2]}": on for name, on in settings.rules.items()}
-    return settings.changed(rules={name: on for name, on in moved.items() if name in names})
-
-
 def _known_rewrites(prepare: bool | Mapping[str, bool]) -> None:
     from byocviz.flow.relax.prepare import rewrite
 
@@ -356,4 +374,4 @@ def _known_rewrites(prepare: bool | Mapping[str, bool]) -> None:
         rewrite(name)  # raises where there is none
 
 
-__all__ = ["AddedRule", "Cost", "Resolved", "Session", "Stopped"]
+__all__ = ["AddedRule", "Cost", "PassLost", "Resolved", "Session", "Stopped"]

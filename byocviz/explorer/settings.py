@@ -40,7 +40,11 @@ class Settings:
     """Rules of the person's own, which come before the backend's."""
 
     def changed(self, **changes: Any) -> Settings:
-        """These settings with some changed. Raises `ArgumentError` for a name that is none."""
+        """These settings with some changed. With another backend, rules that it has as well (by
+        the name without the backend's) stay switched as they are.
+
+        Raises `ArgumentError` for a name that is no setting, `BackendError` for an unknown backend.
+        """
         for name in changes:
             if name not in TOUCHES:
                 raise ArgumentError(
@@ -50,7 +54,13 @@ class Settings:
             changes["held"] = frozenset(changes["held"])
         if "added" in changes:
             changes["added"] = tuple(changes["added"])
-        return replace(self, **changes)
+        made = replace(self, **changes)
+        if made.rules and "backend" in changes and "rules" not in changes:
+            bare = replace(made, rules={}).resolve().backend
+            names = {rule.name for rule in bare.rules()}
+            moved = {f"{bare.name}.{n.partition('.')[2]}": on for n, on in made.rules.items()}
+            made = replace(made, rules={name: on for name, on in moved.items() if name in names})
+        return made
 
     def touched(self, other: Settings) -> str:
         """The first step that differs under other settings; "" where none does."""
@@ -86,3 +96,12 @@ class Resolved:
     backend: Backend
     rules: list[Rule]
     policy: PrunePolicy | None
+
+
+def rewrites_of(prepare: bool | Mapping[str, bool]) -> dict[str, bool]:
+    """Every rewrite of the prepare step by name, on or off."""
+    from byocviz.flow.relax.prepare import REWRITES
+
+    given = prepare if isinstance(prepare, Mapping) else {}
+    other = prepare if isinstance(prepare, bool) else True
+    return {spec.name: given.get(spec.name, other) for spec in REWRITES}

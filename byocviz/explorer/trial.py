@@ -1,4 +1,4 @@
-"""Tries a rule on a module in a process of its own: an endless loop or a crash ends there.
+"""Tries a rule, or the passes, in a process of its own: an endless loop or a crash ends there.
 
 ``python -m byocviz.explorer.trial FOLDER`` is that process.
 """
@@ -16,10 +16,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from byocviz.errors import ByocvizError
 from byocviz.recording.printable import printable
+
+if TYPE_CHECKING:
+    from byocviz.explorer.settings import Settings
 
 _GLANCE = 0.02
 _MOST_MATCHES = 20_000
@@ -59,26 +62,12 @@ def try_rule(
     module: Any, source: str, backend: str, time_limit: float, cancelled: Callable[[], bool]
 ) -> Trial:
     """What `Session.try_rule` says. ``module`` is tagged."""
-    import tvm
-
     start = time.monotonic()
-    if _saved.module is None or not _saved.module.same_as(module):
-        folder = tempfile.TemporaryDirectory(prefix="byocviz-trial-")
-        Path(folder.name, "module.json").write_text(tvm.ir.save_json(module), encoding="utf-8")
-        _saved.module, _saved.folder = module, folder
-    place = Path(_saved.folder.name)
-    (place / "answer.json").unlink(missing_ok=True)
     job = {"source": source, "name": f"{backend}.tried"}
-    (place / "job.json").write_text(json.dumps(job), encoding="utf-8")
-    problem = _run(place, time_limit, cancelled)
+    answer, problem = _ask(module, job, "The rule", time_limit, cancelled)
     seconds = time.monotonic() - start
-    try:
-        answer = json.loads((place / "answer.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        answer = {}
-    if problem or not answer:
-        error, mend = problem or ("The process that tried the rule gave no answer.", "Try again.")
-        return Trial(error=error, mend=mend, seconds=seconds)
+    if problem:
+        return Trial(error=problem[0], mend=problem[1], seconds=seconds)
     return Trial(
         tuple(tuple(match) for match in answer["matches"]),
         tuple(tuple(match) for match in answer["refused"]),
@@ -89,7 +78,49 @@ def try_rule(
     )
 
 
-def _run(place: Path, time_limit: float, cancelled: Callable[[], bool]) -> tuple[str, str] | None:
+def try_passes(
+    module: Any, settings: Settings, time_limit: float, cancelled: Callable[[], bool]
+) -> tuple[str, str] | None:
+    """Run the composite, annotate and merge steps' passes apart; None where the process lives
+    through them (what they raise is no matter here), else what became of it, and the mend."""
+    job = {
+        "passes": True,
+        "backend": settings.backend,
+        "rules": dict(settings.rules),
+        "lowerable": settings.lowerable,
+        "added": [[rule.name, rule.source] for rule in settings.added],
+    }
+    return _ask(module, job, "The passes", time_limit, cancelled)[1]
+
+
+def _ask(
+    module: Any, job: dict[str, Any], what: str, time_limit: float, cancelled: Callable[[], bool]
+) -> tuple[dict[str, Any], tuple[str, str] | None]:
+    """The child's answer, or what became of it and the mend."""
+    import tvm
+
+    if _saved.module is None or not _saved.module.same_as(module):
+        folder = tempfile.TemporaryDirectory(prefix="byocviz-trial-")
+        Path(folder.name, "module.json").write_text(tvm.ir.save_json(module), encoding="utf-8")
+        _saved.module, _saved.folder = module, folder
+    place = Path(_saved.folder.name)
+    (place / "answer.json").unlink(missing_ok=True)
+    (place / "job.json").write_text(json.dumps(job), encoding="utf-8")
+    problem = _run(place, what, time_limit, cancelled)
+    if problem:
+        return {}, problem
+    try:
+        return json.loads((place / "answer.json").read_text(encoding="utf-8")), None
+    except (OSError, ValueError):
+        return {}, (f"{what}: the process that ran it gave no answer.", _LOOK)
+
+
+_LOOK = "Look for what ends or crashes the interpreter, in a rule's text or in its check."
+
+
+def _run(
+    place: Path, what: str, time_limit: float, cancelled: Callable[[], bool]
+) -> tuple[str, str] | None:
     """None where the child ended by itself and well; else what happened, and the mend."""
     paths = os.pathsep.join(os.path.abspath(p) for p in sys.path if p)
     with open(place / "said.txt", "wb") as said:
@@ -114,8 +145,8 @@ def _run(place: Path, time_limit: float, cancelled: Callable[[], bool]) -> tuple
                 limit = time_limit if began is not None else time_limit + 60.0
                 if time.monotonic() - (asked if began is None else began) > limit:
                     return (
-                        f"The rule took longer than the limit of {time_limit:g} s.",
-                        "Look for a loop that does not end, in the text or in its check.",
+                        f"{what} took longer than the limit of {time_limit:g} s.",
+                        "Look for a loop that does not end, in a rule's text or in its check.",
                     )
                 time.sleep(_GLANCE)
         finally:
@@ -131,14 +162,17 @@ def _run(place: Path, time_limit: float, cancelled: Callable[[], bool]) -> tuple
     if process.returncode:
         tail = printable((place / "said.txt").read_text(errors="replace")[-600:], limit=600)
         return (
-            f"The process that tried the rule ended with {process.returncode}: {tail}",
-            "Look for what ends or crashes the interpreter, in the text or in its check.",
+            f"{what}: the process that ran it ended with {process.returncode}: {tail}",
+            _LOOK,
         )
     return None
 
 
 def main(place: Path) -> None:
     """Read the job, try it, write the answer."""
+    import faulthandler
+
+    faulthandler.enable()
     import tvm
     from tvm import relax
 
@@ -148,6 +182,11 @@ def main(place: Path) -> None:
     job = json.loads((place / "job.json").read_text(encoding="utf-8"))
     module = tvm.ir.load_json((place / "module.json").read_text(encoding="utf-8"))
     (place / "ready").touch()
+    if job.get("passes"):
+        with contextlib.suppress(Exception):  # what is raised is raised again where it is shown
+            _passes(module, job)
+        (place / "answer.json").write_text("{}", encoding="utf-8")
+        return
     answer: dict[str, Any] = {"matches": [], "refused": [], "error": "", "mend": "", "line": 0}
     where = f"<rule {job['name']}>"
     try:
@@ -180,6 +219,21 @@ def main(place: Path) -> None:
             line=line_of(error, where),
         )
     (place / "answer.json").write_text(json.dumps(answer), encoding="utf-8")
+
+
+def _passes(module: Any, job: dict[str, Any]) -> None:
+    from tvm import relax
+
+    from byocviz.explorer.rulebox import AddedRule
+    from byocviz.explorer.settings import Settings
+    from byocviz.flow.relax.passes.merge import merge
+
+    added = tuple(AddedRule(*one) for one in job["added"])
+    settings = Settings(job["backend"], job["rules"], lowerable=job["lowerable"], added=added)
+    rules = [rule.fusion for rule in settings.resolve().rules if rule.enabled]
+    fused = relax.transform.FuseOpsByPattern(rules, bind_constants=True)(module)
+    relax.transform.FuseOpsByPattern(rules, bind_constants=True, annotate_codegen=True)(module)
+    merge(fused)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ _CSS = """
   border: 1px solid var(--jp-border-color2, #c3ccd8); border-radius: 8px; box-sizing: border-box; }
 .byocviz-view > iframe { width: 100%; height: 100%; border: 0; display: block; }
 .byocviz-still { padding: 10px 14px; }
+.byocviz-code textarea { font-family: var(--jp-code-font-family, monospace); }
 """
 
 Heard = Callable[[Mapping[str, Any]], None]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from byocviz.explorer.static import still
 from byocviz.explorer.viewer import Viewer
+from byocviz.recording.printable import printable
 from byocviz.recording.schema import STEPS
 from byocviz.recording.stops import LAYOUTS, TABS, Stop, read_stop
 
@@ -98,7 +99,7 @@ class Views:
         step = show.step if show.step in STEPS else explorer.step
         moved = step != explorer.step
         with explorer.quietly():
-            explorer.selection = chosen(show)
+            explorer.set_trait("selection", chosen(show))
             explorer.step = step
         self.tell({"type": "show", "except": content.get("view"), "show": self.shown()})
         if moved:
@@ -131,7 +132,9 @@ class Views:
         hidden while a widget lives, and rewritten as things change."""
         from IPython.display import display
 
-        display({key: bundle[key] for key in (WIDGET_VIEW, "text/plain")}, raw=True)
+        title = printable(self._explorer.session.title, limit=80)
+        said = f"byocviz explorer of {title!r}; without a kernel, how it last looked:"
+        display({WIDGET_VIEW: bundle[WIDGET_VIEW], "text/plain": said}, raw=True)
         self._handle = display(
             {"text/html": self.still(), "text/plain": ""}, raw=True, display_id=True
         )

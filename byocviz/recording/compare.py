@@ -176,6 +176,8 @@ def compare_recordings(
     or two models on one backend. Raises `StepMissing` as `compare` does."""
     one, other = _captured(first, a), _captured(second, b)
     counts = operator_counts(first.ops, one), operator_counts(second.ops, other)
+    if first.ir != second.ir:  # the same operator by its name in either dialect
+        counts = _undialected(counts[0]), _undialected(counts[1])
     on = [{rule.name for rule in rec.backend.rules if rule.enabled} for rec in (first, second)]
     return RecordingComparison(
         a=f"{first.title}: {one.name}",
@@ -199,6 +201,14 @@ def compare_recordings(
 def operator_counts(ops: Mapping[int, Operator], step: Step) -> Counter[str]:
     """Operators that stand at a step, by name; calls of functions do not count."""
     return Counter(ops[key].name for key in step.places if ops[key].kind == "operator")
+
+
+def _undialected(counts: Mapping[str, int]) -> Counter[str]:
+    """Counts by name without the dialect: Relax has ``relax.nn.conv2d``, Relay ``nn.conv2d``."""
+    found: Counter[str] = Counter()
+    for name, number in counts.items():
+        found[name.removeprefix("relax.")] += number
+    return found
 
 
 def differing(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, Pair]:

@@ -206,8 +206,10 @@ class Reason(msgspec.Struct, omit_defaults=True):
     code: str
     """``no-rule``, ``other-form``, ``check-refused``, ``not-in-dataflow``, ``already-lowered``,
     ``no-tensor``, ``rule-off``, ``pruned``, ``not-lowerable`` (a rule matches, and the match has
-    no equal in ONNX: recorded with ``lowerable``, or for ``onnxruntime``) or ``no-kernel`` (it
-    has, and the runtime cannot run it). A backend's own check may give another."""
+    no equal in ONNX: recorded with ``lowerable``, or for ``onnxruntime``), ``no-kernel`` (it
+    has, and the runtime cannot run it) or ``held-back`` (a rule matches, and the explorer was
+    asked to offload nothing from an operator on that it is or depends on). A backend's own check
+    may give another."""
     text: str
     mend: str
     rule: str = ""

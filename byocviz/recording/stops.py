@@ -140,7 +140,9 @@ def with_stops(recording: AnyRecording, stops: Iterable[Stop]) -> AnyRecording:
     else. Without any, it has no entry for them."""
     extra = {key: value for key, value in recording.extra.items() if key != STOPS}
     plain = [plain_stop(stop) for stop in list(stops)[:MOST]]
-    return msgspec.structs.replace(recording, extra={**extra, STOPS: plain} if plain else extra)
+    made = msgspec.structs.replace(recording, extra={**extra, STOPS: plain} if plain else extra)
+    getattr(made, "__dict__", {}).update(getattr(recording, "__dict__", {}))  # what is live of it
+    return made
 
 
 def misfits(recording: RecordingData, stop: Stop) -> list[Misfit]:

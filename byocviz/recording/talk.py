@@ -220,8 +220,9 @@ class _Reader:
         """An operator's id or name, or a subgraph as it is drawn (S1 is the first)."""
         if node.id == "mapping":
             pairs = self.pairs(node, ("op", "subgraph"), "key of select")
-            made = {key: _figure(value) for key, value in pairs.items()}
-            if made and all(isinstance(one, int) for one in made.values()):
+            read = {key: _figure(value) for key, value in pairs.items()}
+            made = {key: one for key, one in read.items() if isinstance(one, int)}
+            if made and len(made) == len(read):
                 return made
         elif node.id == "scalar":
             text = node.value.removeprefix("#")

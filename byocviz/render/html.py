@@ -136,7 +136,7 @@ def policy(script: str) -> str:
 
 def _packed(data: bytes) -> str:
     # mtime=0: the same recording gives the same page.
-    return base64.b64encode(gzip.compress(data, 6, mtime=0)).decode()
+    return base64.b64encode(gzip.compress(data, 9, mtime=0)).decode()
 
 
 def _inert(data: bytes) -> str:

@@ -141,6 +141,9 @@ def header(recording: Recording) -> Group:
         line.append(printable(f" ({len(off)} off: {', '.join(off[:4])}"))
         line.append(", ...)" if len(off) > 4 else ")")
     lines: list[RenderableType] = [title, line]
+    if backend.options:
+        told = ", ".join(f"{name} {value}" for name, value in backend.options.items())
+        lines.append(safe(f"options: {told}"))
     weights = recording.weights
     if weights.tensors:
         lines.append(

@@ -132,6 +132,42 @@ def test_the_folder_is_the_users_own(
     assert cache.get(linked.stem) is None
 
 
+@posix
+@pytest.mark.parametrize("kind", ["pipe", "folder"])
+def test_what_is_no_file_under_the_name_of_an_entry(cache: EngineCache, kind: str) -> None:
+    """A pipe that nobody writes to would be waited for without end: by another process here, which
+    can be ended."""
+    cache.put(KEY, DATA)
+    path = entry(cache)
+    path.unlink()
+    if kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.mkdir()
+    code = (
+        "import sys\nfrom byocviz.building.cache import EngineCache\n"
+        "print(EngineCache(sys.argv[1]).get(sys.argv[2]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(cache.folder), KEY],
+                          capture_output=True, text=True, timeout=60, check=False)  # fmt: skip
+    assert done.stdout == "None\n", done.stderr
+    before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+    for _ in range(9):
+        assert cache.get(KEY) is None
+    if before:
+        assert len(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.parametrize("name", ["n" * 300, "a\0b"])
+def test_a_folder_that_cannot_be(tmp_path: Path, name: str) -> None:
+    cache = EngineCache(f"{tmp_path}/{name}/engines")
+    assert cache.get(KEY) is None
+    with pytest.warns(CacheWarning, match="cannot be used"):
+        assert cache.put(KEY, DATA)
+    assert cache.size() == 0
+    cache.clear()
+
+
 def test_where_it_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert EngineCache().folder == tmp_path / "byocviz" / "engines"

@@ -123,6 +123,29 @@ def test_a_recursive_module_is_not_given_to_runcodegen() -> None:
         offload(module, codegen="native")
 
 
+def renamed(module: tvm.IRModule, name: str) -> tvm.IRModule:
+    """The module with its external function under another name."""
+    (symbol,) = offload(module).functions
+    return tvm.ir.load_json(tvm.ir.save_json(module).replace(symbol, name))
+
+
+@pytest.mark.parametrize("name", ["vm.builtin.alloc_storage", "vm.builtin.match_shape"])
+def test_no_function_of_tvm_s_own_is_replaced(name: str) -> None:
+    original, module = partitioned("chain")
+    inputs = seeded_inputs(original, "main", seed=4)
+    theirs = tvm.get_global_func(name)
+    renamed_module = renamed(module, name)
+    with pytest.raises(BuildError, match=f"'{name}'.*global function") as caught:
+        build_module(renamed_module)
+    assert "Rename" in caught.value.mend
+    executable = relax.build(original, "llvm")
+    with pytest.raises(BuildError, match=f"'{name}'"):
+        codegen.machine(executable, {name: print}, tvm.cpu())
+    assert tvm.get_global_func(name).same_as(theirs)
+    given = [t.numpy() for t in build_module(module).run(inputs)]
+    assert max_difference(given, run_module(original, "main", inputs)) < 1e-4
+
+
 CASES = (
     "chain",
     "chain_cut_once",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -16,9 +17,12 @@ import pytest
 pytest.importorskip("tvm")
 pytest.importorskip("onnxruntime")
 
+import tvm
+from tvm import relax
+
 import byocviz
 from byocviz.building.errors import BuildError
-from byocviz.errors import StepMissing
+from byocviz.errors import ArgumentError, StepMissing
 from byocviz.flow.relax.verify import run_module, seeded_inputs
 from tests.corpus import by_name
 
@@ -74,6 +78,24 @@ def manifest(folder: Path) -> dict[str, Any]:
     return found
 
 
+def library_of(folder: Path) -> str:
+    (name,) = (name for name in manifest(folder)["files"] if name.endswith(".so"))
+    return str(name)
+
+
+def sign(folder: Path) -> None:
+    """What somebody does who changes a build and its checksums; the library gets its new name."""
+    files = {}
+    for name in manifest(folder)["files"]:
+        data = (folder / name).read_bytes()
+        digest = hashlib.sha256(data).hexdigest()
+        if name.endswith(".so"):
+            (folder / name).rename(folder / f"module-{digest[:16]}.so")
+            name = f"module-{digest[:16]}.so"
+        files[name] = {"bytes": len(data), "sha256": digest}
+    rewrite(folder, files=files)
+
+
 def rewrite(folder: Path, **change: Any) -> None:
     (folder / "manifest.json").write_text(json.dumps({**manifest(folder), **change}))
 
@@ -94,11 +116,16 @@ def test_every_file_is_guarded(folder: Path) -> None:
 
 
 def test_links_are_not_followed(folder: Path, tmp_path: Path) -> None:
-    outside = tmp_path / "outside.so"
-    shutil.move(folder / "module.so", outside)
-    (folder / "module.so").symlink_to(outside)
-    with pytest.raises(BuildError, match=r"module\.so is missing"):
-        byocviz.load_build(folder, progress=False)
+    library = library_of(folder)
+    for name, inside in ((library, library), ("engines", "engines/0.onnx")):
+        outside = tmp_path / f"outside {name}"
+        shutil.move(folder / name, outside)
+        (folder / name).symlink_to(outside)
+        with pytest.raises(BuildError, match=f"{inside} is missing"):
+            byocviz.load_build(folder, progress=False)
+        (folder / name).unlink()
+        shutil.move(outside, folder / name)
+    byocviz.load_build(folder, progress=False)
 
 
 @pytest.mark.parametrize(
@@ -111,9 +138,20 @@ def test_links_are_not_followed(folder: Path, tmp_path: Path) -> None:
         ({"files": {"../../etc/passwd": {"bytes": 1, "sha256": ""}}}, "do not agree"),
         ({"surprise": 1}, "cannot be read"),
         ({"target": "no such target"}, "no target"),
-        ({"runtime": "no such runtime"}, "no runtime"),
+        ({"format": 0}, "no format 0"),
+        ({"format": -1}, "no format -1"),
+        ({"format": 1}, "older byocviz"),
+        ({"runtime": "no such runtime"}, "another runtime"),
+        ({"runtime": "tensorrt"}, "another runtime"),
+        ({"entry": "nope"}, "another entry"),
+        ({"backend": "nope"}, "another backend"),
+        ({"made": "yesterday"}, "another date"),
+        ({"options": {"thread": 1}}, "no option"),
+        ({"options": {"threads": "many"}}, "'many'"),
         ({"target": "{"}, "no target"),
-        ({"step": "nowhere"}, "No step"),
+        ({"target": "[" * 100_000}, "no target"),
+        ({"target": '{"kind": "llvm", "mtriple": "riscv64"}'}, "riscv64"),
+        ({"step": "nowhere"}, "another step"),
     ],
 )
 def test_a_manifest_that_was_changed(folder: Path, change: dict[str, Any], said: str) -> None:
@@ -179,3 +217,206 @@ def test_without_a_compiler_the_mend_is_said(
     with pytest.raises(BuildError, match="install g\\+\\+"):
         build.save(tmp_path / "build")
     assert os.listdir(tmp_path) == []
+
+
+def offset(by: float) -> tvm.IRModule:
+    """``exp(x) + by``: the addition stays on TVM."""
+    x = relax.Var("given", relax.TensorType((3,), "float32"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            raised = builder.emit(relax.op.exp(x))
+            added = relax.op.add(raised, relax.const(np.full(3, by, "float32")))
+            result = builder.emit_output(added)
+        builder.emit_func_output(result)
+    return builder.get()
+
+
+def built(by: float) -> byocviz.Build:
+    recording = byocviz.record(offset(by), "onnxruntime", rules=["exp"], progress=False)
+    return byocviz.build(recording, cache=False, isolate=False, progress=False)
+
+
+def test_a_folder_that_is_saved_over_gives_the_new_code(tmp_path: Path) -> None:
+    x = np.zeros(3, "float32")
+    first = byocviz.load_build(built(1).save(tmp_path / "b"), progress=False)
+    second = byocviz.load_build(built(100).save(tmp_path / "b"), progress=False)
+    for _ in range(2):
+        np.testing.assert_allclose(first.run(x)[0], 2)
+        np.testing.assert_allclose(second.run(x)[0], 101)
+    # The file of the first is gone: it is said, and nothing is written.
+    with pytest.raises(BuildError, match="is gone"):
+        first.save(tmp_path / "c")
+    assert os.listdir(tmp_path) == ["b"]
+
+
+def test_a_build_keeps_its_own_results_when_another_of_the_recording_followed(
+    tmp_path: Path,
+) -> None:
+    recording = byocviz.record(offset(1), "onnxruntime", rules=["exp"], progress=False)
+    builds = [
+        byocviz.build(recording, step=step, cache=False, isolate=False, progress=False)
+        for step in ("merge", "partition")
+    ]
+    now = recording.results
+    for number, build in enumerate(builds):
+        loaded = byocviz.load_build(build.save(tmp_path / str(number)), progress=False)
+        assert loaded.info.step == build.info.step
+        np.testing.assert_allclose(loaded.run(np.zeros(3, "float32"))[0], 2)
+    assert recording.results is now
+
+
+def test_a_library_that_was_cut_off_is_not_loaded(folder: Path) -> None:
+    byocviz.load_build(folder, progress=False)  # the loader knows the whole one now
+    for length in (100, 0):
+        with (folder / library_of(folder)).open("r+b") as file:
+            file.truncate(length)
+        sign(folder)
+        with pytest.raises(BuildError, match="does not load the module"):
+            byocviz.load_build(folder, progress=False)
+
+
+def change_engine(folder: Path, **change: Any) -> None:
+    engines = manifest(folder)["engines"]
+    engines[0] |= change
+    rewrite(folder, engines=engines)
+
+
+def change_port(folder: Path, what: str, **change: Any) -> None:
+    engines = manifest(folder)["engines"]
+    engines[0][what][0] |= change
+    rewrite(folder, engines=engines)
+
+
+def twice(folder: Path) -> None:
+    """One more engine of the same symbol."""
+    count = len(manifest(folder)["engines"])
+    shutil.copy(folder / "engines/0.onnx", folder / f"engines/{count}.onnx")
+    found = manifest(folder)
+    found["engines"].append(found["engines"][0])
+    found["files"][f"engines/{count}.onnx"] = found["files"]["engines/0.onnx"]
+    rewrite(folder, **found)
+
+
+def other_symbol(folder: Path) -> None:
+    """In the manifest and in the recording: only the library knows better."""
+    change_engine(folder, symbol="another")
+    recording = byocviz.load(folder / "recording.byocviz")
+    info = recording.results.build
+    assert info is not None
+    info.engines[0].function = "another"
+    recording.save(folder / "recording.byocviz")
+    sign(folder)
+
+
+def write(name: str, data: bytes) -> Any:
+    def change(folder: Path) -> None:
+        (folder / name).write_bytes(data)
+        sign(folder)
+
+    return change
+
+
+def other_recording(folder: Path) -> None:
+    recording = byocviz.record(offset(1), CASE.backend, progress=False)
+    recording.save(folder / "recording.byocviz")
+    sign(folder)
+
+
+def other_signature(folder: Path) -> None:
+    other = built(1).save(folder.parent / "other")
+    shutil.copy(other / "signature.json", folder)
+    sign(folder)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda f: change_engine(f, symbol="another"), "of another build"),
+        (other_symbol, "do not fit each other"),
+        (lambda f: change_engine(f, opset=99), "its opset"),
+        (lambda f: change_engine(f, inputs=[]), "its inputs"),
+        (lambda f: change_port(f, "inputs", dtype="zzz"), "its inputs"),
+        (lambda f: change_port(f, "inputs", dtype="int8"), "its inputs"),
+        (lambda f: change_port(f, "inputs", parameter=-1), "its inputs"),
+        (lambda f: change_port(f, "outputs", shape=[1]), "its outputs"),
+        (lambda f: change_port(f, "outputs", name="q"), "its outputs"),
+        (twice, "two engines have one symbol"),
+        (write("signature.json", b"\xff"), "signature of the saved build"),
+        (write("signature.json", b"{}"), "signature of the saved build"),
+        (write("recording.byocviz", b"abc"), "recording"),
+        (write("engines/0.onnx", b""), "its opset"),
+        (write("engines/0.onnx", b"abc"), "no ONNX model"),
+        (other_recording, "of no build"),
+        (other_signature, "other parameters"),
+    ],
+)
+def test_a_build_that_was_changed_and_signed_again(folder: Path, change: Any, said: str) -> None:
+    change(folder)
+    with pytest.raises(byocviz.ByocvizError, match=said):
+        byocviz.load_build(folder, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("files", "kept"),
+    [
+        ({"manifest.json": "{}", "precious.txt": "x"}, "manifest.json"),
+        ({"manifest.json": "[" * 100_000}, "manifest.json"),
+        ({"manifest.json": '{"name": "a web page", "icons": []}'}, "manifest.json"),
+        ({"precious.txt": "x"}, "precious.txt"),
+        ({"engines/precious.txt": "x"}, "engines/precious.txt"),
+    ],
+)
+def test_a_folder_of_somebody_else_is_left(
+    build: byocviz.Build, tmp_path: Path, files: dict[str, str], kept: str
+) -> None:
+    place = tmp_path / "mine"
+    (place / "engines").mkdir(parents=True)
+    for name, text in files.items():
+        (place / name).write_text(text)
+    before = sorted(place.rglob("*"))
+    with pytest.raises(BuildError, match="something else than a build") as caught:
+        build.save(place)
+    assert kept in caught.value.message
+    assert sorted(place.rglob("*")) == before
+
+
+def test_a_file_beside_an_earlier_build_is_left(build: byocviz.Build, folder: Path) -> None:
+    (folder / "notes.txt").write_text("x")
+    # Even where the manifest names it: no build has such a file.
+    rewrite(folder, files={**manifest(folder)["files"], "notes.txt": {"bytes": 1, "sha256": ""}})
+    with pytest.raises(BuildError, match=r"notes\.txt"):
+        build.save(folder)
+    (folder / "notes.txt").unlink()
+    build.save(folder)
+
+
+def test_a_link_to_a_folder_is_followed(build: byocviz.Build, tmp_path: Path) -> None:
+    place = build.save(tmp_path / "real")
+    link = tmp_path / "link"
+    link.symlink_to(place)
+    assert build.save(link) == link
+    assert link.is_symlink()
+    assert sorted(os.listdir(tmp_path)) == ["link", "real"]
+    byocviz.load_build(link, progress=False)
+
+
+@pytest.mark.parametrize(
+    "name", ["n" * 300, "x\0y", "", ".", "..", "/", None, 5, b"x"], ids=lambda n: repr(n)[:9]
+)
+def test_names_that_cannot_be(build: byocviz.Build, tmp_path: Path, name: Any) -> None:
+    place = tmp_path / name if isinstance(name, str) and len(name) > 2 else name
+    with pytest.raises((BuildError, ArgumentError)) as caught:
+        build.save(place)
+    assert caught.value.mend
+    with pytest.raises((BuildError, ArgumentError)) as caught:
+        byocviz.load_build(place, progress=False)
+    assert caught.value.mend
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_long_name_may_be_as_long_as_the_file_system_takes(
+    build: byocviz.Build, tmp_path: Path
+) -> None:
+    place = build.save(tmp_path / ("ü" * 120))
+    byocviz.load_build(build.save(place), progress=False)

@@ -115,9 +115,15 @@ class Desk:
     def __init__(self, page: Any, address: str, app: str = "lab") -> None:
         self.page, self.address, self.app = page, address, app
         self.errors: list[str] = []
-        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("pageerror", self._error)
         self.console: list[str] = []
         page.on("console", lambda message: self.console.append(f"{message.type}: {message.text}"))
+
+    def _error(self, error: Any) -> None:
+        """Jupyter's own scripts have errors too; ours come from the frame or from the widget."""
+        stack = str(getattr(error, "stack", "") or "")
+        if "srcdoc" in stack or "blob:" in stack:
+            self.errors.append(f"{error}\n{stack}")
 
     def open(self, name: str) -> Desk:
         way = f"/lab/tree/{name}?reset" if self.app == "lab" else f"/notebooks/{name}"

@@ -207,13 +207,9 @@ def test_a_view_gets_all_and_then_what_changed(explorer: Explorer, browser_end: 
     end.says(type="ready", view="v2")
     ((content, buffers),) = end.of("state")
     assert content["to"] == "v2"
-    assert {p["digest"] for p in content["pieces"]} == {
-        parts["head"],
-        parts["ops"],
-        parts["results"],
-        parts["extra"],
-        *parts["steps"],
-    }
+    named = {p["digest"] for p in content["pieces"]}
+    assert named >= {parts["head"], parts["ops"], parts["results"], parts["extra"]}
+    assert named >= set(parts["steps"])
     texts = json.loads(gzip.decompress(buffers[-1]))
     assert texts == explorer.recording.texts
     # And one that missed something asks for it.
@@ -305,12 +301,12 @@ def test_the_controls_drive_the_session(explorer: Explorer) -> None:
     assert explorer.wait(60)
     assert explorer.wanted.rules == {"tutorial.add": False}
     assert "tutorial.add" in panel.compared.value
-    panel.min_ops.value = 3
-    assert "at least 3 wanted" in panel.pruned.value
+    panel.min_ops.value = 6
+    assert "at least 6 wanted" in panel.pruned.value
     assert explorer.wanted.prune is True  # previewed, not applied
     explorer.change(prune=panel.policy())
     assert explorer.wait(60)
-    assert explorer.wanted.prune == PrunePolicy(min_ops=3)
+    assert explorer.wanted.prune == PrunePolicy(min_ops=6)
     panel._rewrite_boxes["clip"].value = False
     assert explorer.wait(60)
     assert explorer.prepare["clip"] is False

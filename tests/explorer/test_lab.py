@@ -121,6 +121,23 @@ def test_a_rule_box_marks_what_it_matches(desk: Desk) -> None:
     shot(desk, "rulebox")
 
 
+def test_the_menu_of_a_node_keeps_what_follows_on_tvm(desk: Desk) -> None:
+    """By the second node of the drawing, and back."""
+    for words, held in (("Do not offload after", 1), ("Offload after it again", 0)):
+        desk.frame.locator(".pane-after .node").nth(1).click(button="right")
+        desk.frame.locator("[role=menuitem]", has_text=words).click()
+        desk.tab("Stays on TVM")
+        desk.page.wait_for_function(
+            "n => { const s = [...document.querySelectorAll('.widget-select-multiple select')][0];"
+            " return s && (n ? s.options.length > 0 : s.options.length === 0) }",
+            arg=held,
+            timeout=60_000,
+        )
+        desk.at("merge", 120)
+        desk.page.wait_for_timeout(3000)
+        shot(desk, f"held-{held}")
+
+
 def test_mark_a_stop(desk: Desk) -> None:
     desk.tab("Talk")
     desk.page.get_by_placeholder("what is said here").fill("all in one subgraph")

@@ -9,9 +9,9 @@ converter is one function, registered by the operator's name::
 
 What a converter cannot express with the same meaning it refuses (`LoweringError`).
 
-NaN is the exception: TVM's relu, clip, maximum, minimum, max, min, argmax, argmin and max_pool drop
-it by the way they compare, and its sign is 0; runtimes hand it on, or find its position. That is
-neither imitated nor refused.
+NaN is the exception. TVM's relu, clip, maximum, minimum, max, min, argmax, argmin, max_pool, sort,
+argsort and topk treat it by the way they compare, and its sign is 0; runtimes hand it on or give
+it another place. That is neither imitated nor refused.
 """
 
 from __future__ import annotations

@@ -188,7 +188,7 @@ class Call:
             return value
         if isinstance(value, Tensor):
             scalar = value.constant and value.shape == ()
-            return value.value().item() if scalar else None  # type: ignore[no-any-return]
+            return value.value().item() if scalar else None
         return self.immediate(value)
 
 

@@ -189,9 +189,7 @@ class Graph:
             raise self._refuse("shape", shapes[0] and list(shapes[0]), why)
 
     def _refuse(self, attribute: str, value: Any, why: str) -> LoweringError:
-        return LoweringError(
-            self._operator, self._identity, self._variable, attribute, value, why
-        )
+        return LoweringError(self._operator, self._identity, self._variable, attribute, value, why)
 
     def transpose(self, x: Tensor, order: Sequence[int]) -> Tensor:
         """The axes in another order; nothing where it is the same, folded for a constant."""

@@ -86,7 +86,7 @@ def view(tensor: Any) -> np.ndarray:
     return np.frombuffer(memory, dtype).reshape(shape)
 
 
-def calling(engine: Any, failures: list[Exception]) -> Call:
+def calling(engine: Any, failures: list[BaseException]) -> Call:
     """What a trampoline calls for an engine: its inputs, then its outputs. What the engine raises
     is added to ``failures`` too: on its way through TVM it would lose its type."""
     split = len(engine.inputs)
@@ -94,7 +94,7 @@ def calling(engine: Any, failures: list[Exception]) -> Call:
     def call(*tensors: Any) -> None:
         try:
             engine.run_into(tensors[:split], tensors[split:])
-        except Exception as error:
+        except BaseException as error:  # an interrupt too
             failures.append(error)
             raise
 

@@ -21,7 +21,9 @@ from byocviz.building.relay.codegen import calling, external, running
 from byocviz.building.relay.compiled import Compiled, compiled, placed, target_of
 from byocviz.building.relay.inputs import checked, seeded_inputs, signature
 from byocviz.building.relay.lower import lower
+from byocviz.building.runnable import Reference
 from byocviz.building.runtimes import Engine, Runtime, get
+from byocviz.building.variants import First, Run
 from byocviz.flow.relay.compat import attribute, plain, typed
 from byocviz.flow.relay.verify import flat
 from byocviz.recording.results import ModuleNode
@@ -31,7 +33,7 @@ Tell = Callable[[str, int, int], None]
 
 @dataclass
 class RelayRunnable:
-    """A Relay module that was built. See `byocviz.building.runnable.Runnable`."""
+    """A Relay module that was built. See `byocviz.building.runnable.BuiltModule`."""
 
     entry: str
     function: Any
@@ -45,13 +47,13 @@ class RelayRunnable:
     lower_seconds: float = 0.0
     tvm_seconds: float = 0.0
     library: Path | None = None
-    ir = "relay"
 
     def __post_init__(self) -> None:
         self.device = tvm.cpu()
-        self.failures: list[Exception] = []
+        self.failures: list[BaseException] = []
         self.stopwatch = Stopwatch(self.device.sync)
-        self.calls = self.with_engines(self.engines)
+        calls = self.with_engines(self.engines)
+        self.calls = {s: self.stopwatch.watched(s, call) for s, call in calls.items()}
 
     @property
     def engines(self) -> dict[str, Engine]:
@@ -66,13 +68,14 @@ class RelayRunnable:
 
     # -- running
 
-    def named(self, inputs: Any, seed: int = 0) -> dict[str, Any]:
-        if inputs is None:
-            return seeded_inputs(self.function, seed)
-        return dict(zip(self.names, checked(self.function, self.entry, inputs), strict=True))
+    def checked(self, inputs: Any) -> list[Any]:
+        return checked(self.function, self.entry, inputs)
+
+    def seeded(self, seed: int) -> dict[str, Any]:
+        return seeded_inputs(self.function, seed)
 
     def place(self, inputs: Any) -> list[Any]:
-        return [placed(value) for value in checked(self.function, self.entry, inputs)]
+        return [placed(value) for value in self.checked(inputs)]
 
     def call(self, values: Sequence[Any], vm: Any = None) -> Any:
         self.failures.clear()
@@ -89,10 +92,7 @@ class RelayRunnable:
 
     def with_engines(self, engines: Mapping[str, Any]) -> Any:
         """What `call` takes, so that these stand for the engines."""
-        return {
-            symbol: self.stopwatch.watched(symbol, calling(engine, self.failures))
-            for symbol, engine in engines.items()
-        }
+        return {symbol: calling(engine, self.failures) for symbol, engine in engines.items()}
 
     def run(self, inputs: Any) -> list[np.ndarray]:
         """The outputs in order; nested tuples are taken apart."""
@@ -108,20 +108,19 @@ class RelayRunnable:
         names = [plain(param.name_hint) for param in function.params]
         return lower(function, name=self.entry, module=module), names
 
+    def same(self, one: tvm.IRModule, other: tvm.IRModule) -> bool:
+        return bool(tvm.ir.structural_equal(one, other, map_free_vars=True))
+
     def imported(self, module: tvm.IRModule, params: Any) -> tvm.IRModule:
         from byocviz.flow.relay.prepare import rewrite
 
         return rewrite("bind-parameters").run(module, self.entry, params)
 
-    def reference(self, module: tvm.IRModule, inputs: Mapping[str, Any]) -> list[np.ndarray]:
-        """The imported module's results by TVM alone on the CPU."""
-        alone = RelayAlone.of(module, self.entry, target_of(None))
+    def reference(self, imported: tvm.IRModule, inputs: Mapping[str, Any]) -> list[np.ndarray]:
+        alone = RelayAlone.of(imported, self.entry, target_of(None))
         return alone.outputs({name: inputs[name] for name in alone.names})
 
-    def references(
-        self, module: tvm.IRModule
-    ) -> dict[str, Callable[[Sequence[np.ndarray]], list[np.ndarray]]]:
-        """What TVM alone makes of each subgraph's inputs, by symbol."""
+    def references(self, module: tvm.IRModule) -> dict[str, Reference]:
         return {symbol: _reference(function) for symbol, function in self.functions.items()}
 
     def tree(self, engines: Mapping[str, str]) -> list[ModuleNode]:
@@ -138,16 +137,6 @@ class RelayRunnable:
 
         add(self.executable.module, -1)
         return nodes
-
-    # -- keeping
-
-    def export(self, path: Path) -> None:
-        self.executable.export(path)
-
-    def signature_json(self) -> str:
-        from byocviz.building.relay.inputs import to_json
-
-        return to_json(self.function)
 
 
 def _has(module: Any, symbol: str) -> bool:
@@ -167,6 +156,8 @@ class RelayAlone:
     function: Any
     executable: Compiled
     seconds: float
+    """What compiling took."""
+    first: First = field(default_factory=First)
 
     @classmethod
     def of(cls, module: tvm.IRModule, entry: str, target: Any) -> RelayAlone:
@@ -182,16 +173,16 @@ class RelayAlone:
     def names(self) -> list[str]:
         return [plain(param.name_hint) for param in self.function.params]
 
-    def prepare(self, inputs: Any) -> Callable[[], Any]:
+    def prepare(self, inputs: Any) -> Run:
         """A run with these inputs."""
         values = [placed(value) for value in checked(self.function, self.entry, inputs)]
-        return lambda: self.executable.run(values)
+        return self.first.watched(lambda: self.executable.run(values))
 
     def outputs(self, inputs: Any) -> list[np.ndarray]:
         return flat(self.prepare(inputs)())
 
 
-def _reference(function: Any) -> Callable[[Sequence[np.ndarray]], list[np.ndarray]]:
+def _reference(function: Any) -> Reference:
     """An external function compiled by TVM alone, when it is first asked."""
     made: list[RelayAlone] = []
 

@@ -41,7 +41,7 @@ def whole(least: int, most: int, *, none: bool = False) -> Takes:
             return None
         if isinstance(given, bool) or not isinstance(given, numbers.Integral):
             raise ValueError
-        if not least <= given <= most:
+        if not least <= int(given) <= most:
             raise ValueError
         return int(given)
 

@@ -104,6 +104,11 @@ def capture(
             )
         )
     profiles(step, sheet)
+    for name, found in step.function_profiles.items():
+        # A region is no function yet: its operators are still those of the function it lies in.
+        regions = [s for s in step.subgraphs if s.caller == name and s.function not in functions]
+        found.offloaded_ops = sum(sum(s.ops.values()) for s in regions)
+        found.offloaded_macs = total(s.macs for s in regions)
 
 
 def _order(name: str, function: Any, entry: str) -> tuple[int, str]:

@@ -226,25 +226,25 @@ def _call(pattern: Any, expr: Any, trial: Trial, what: str) -> bool:
     if type(pattern.op) is dfp.AttrPattern and not pattern.op.match(expr.op):
         trial.text = f"{name} has not the attributes that the pattern asks of it"
         return False
-    first = not trial.calls
+    inner = bool(trial.calls)
     trial.calls.append(expr)
-    if not first:
+    if inner:
         trial.inner.append(expr)
     if pattern.args is None:
         return True
-    wanted, args = list(pattern.args), list(expr.args)
-    if len(wanted) != len(args):
+    named, args = list(pattern.args), list(expr.args)
+    if len(named) != len(args):
         trial.text = (
-            f"{name} has {_count(len(args), 'argument')}, and the pattern names {len(wanted)}"
+            f"{name} has {_count(len(args), 'argument')}, and the pattern names {len(named)}"
         )
         trial.mend = (
             "The pattern never matches this operator as Relay writes it; a rule with as many "
             "arguments would."
         )
         return False
-    orders = [list(zip(wanted, args, strict=True))]
+    orders = [list(zip(named, args, strict=True))]
     if name in ("add", "multiply") and len(args) == 2:
-        orders.append(list(zip(wanted, reversed(args), strict=True)))
+        orders.append(list(zip(named, reversed(args), strict=True)))
     return _best(orders, trial, what, lambda index: f"argument {index} of {name}")
 
 
@@ -267,7 +267,7 @@ def _attrs(pattern: Any, expr: Any, trial: Trial, what: str) -> bool:
 def _type(pattern: Any, expr: Any, trial: Trial, what: str) -> bool:
     if pattern.match(expr):
         return True
-    wanted = (
+    wanted: Any = (
         getattr(pattern, "dtype", None)
         or getattr(pattern, "shape", None)
         or getattr(pattern, "type", None)

@@ -6,7 +6,6 @@ the regions between ``compiler_begin`` and ``compiler_end``, which are borders a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import tvm
@@ -15,6 +14,7 @@ from tvm.ir import GlobalVar
 
 from byocviz.errors import ModuleError
 from byocviz.flow.reading import Origin, Reading, Site, Value
+from byocviz.flow.relay.boxes import Boxes
 from byocviz.flow.relay.compat import (
     BEGIN,
     END,
@@ -25,35 +25,12 @@ from byocviz.flow.relay.compat import (
 )
 from byocviz.flow.relay.regions import Regions
 from byocviz.flow.relay.scopes import Bodies, Item, Param
+from byocviz.flow.relay.values import Typed, spread, through
 from byocviz.recording.schema import Edge, Node
 
 MOST_INLINED = 200_000
 """More calls of composite and external functions than this are refused: a module in which each
 function calls the one before twice would unfold without end."""
-
-
-class Typed(Value):
-    """A value with its Relay type, as far as it is needed: of a leaf."""
-
-    __slots__ = ("name", "source", "ty")
-
-    def __init__(
-        self,
-        node: int,
-        origin: Origin,
-        out: int = 0,
-        fields: list[Value] | None = None,
-        expr: Any = None,
-        ty: Any = None,
-        name: str = "",
-        source: tuple[int, int] | None = None,
-    ) -> None:
-        super().__init__(node, origin, out, fields, expr)
-        self.ty = ty
-        self.name = name
-        """Of the parameter that it is, if it is one."""
-        self.source = source or (node, out)
-        """The node and result that it comes from, tuples and elements looked through."""
 
 
 def read_module(
@@ -76,7 +53,7 @@ def read_module(
         for name, function in functions.items()
         if attribute(function, "Composite") or attribute(function, "Compiler")
     }
-    reader = _Reader(functions, boxed, outlined, bodies or Bodies())
+    reader = Reader(functions, boxed, outlined, bodies or Bodies())
     own = sorted((n for n in functions if n not in boxed), key=lambda n: (n != entry, n))
     readings = [reader.read(name) for name in own]
     if outlined:
@@ -87,7 +64,7 @@ def read_module(
     return readings
 
 
-class _Reader:
+class Reader:
     def __init__(
         self, functions: dict[str, Any], boxed: set[str], outlined: bool, bodies: Bodies
     ) -> None:
@@ -142,39 +119,17 @@ class _Reader:
         return slot
 
 
-def spread(
-    node: int, origin: Origin, ty: Any, expr: Any = None, name: str = "", out: int = 0
-) -> Value:
-    """The value of a node; of a tuple type, its fields one by one.
-
-    So a tuple that is passed whole has the same leaves as one that a pass takes apart.
-    """
-    if isinstance(ty, relay.TupleType):
-        fields: list[Value] = []
-        flat = 0
-        for index, field in enumerate(ty.fields):
-            part = spread(node, origin, field, expr, f"{name}.{index}" if name else "", out + flat)
-            flat += sum(1 for _ in part.leaves())
-            fields.append(part)
-        return Typed(node, origin, out, fields, expr, ty, name)
-    return Typed(node, origin, out, None, expr, ty, name)
-
-
 class _Frame:
     """One body, as it is read in one place: of a function, or inlined at a call."""
 
-    def __init__(self, reader: _Reader, function: Any, parent: int) -> None:
+    def __init__(self, reader: Reader, function: Any, parent: int) -> None:
         self.reader = reader
         self.r = reader.r
         self.parent = parent
         self.body = reader.bodies.of(function)
         self.values: dict[int, Value] = {}
         self.constants: dict[tuple[int, int], int] = {}
-        self.inner: dict[int, dict[int, int]] = {}
-        for scope in self.body.scopes[1:]:
-            self.inner.setdefault(scope.owner, {})[scope.slot] = scope.index
-        self.boxes: dict[int, int] = {0: parent}
-        self.owners: dict[int, int] = {}
+        self.boxes = Boxes(reader, self.body, parent)
         self.blocks: dict[int, int] = {}
         self.regions = Regions(self.body) if reader.site < 0 and not reader.within else None
         self.sites: dict[int, int] = {}
@@ -185,69 +140,6 @@ class _Frame:
             self.values[item.key] = self._item(item)
         return self._of(self.body.root, 0)
 
-    # -- scopes and boxes
-
-    def _box(self, scope: int) -> int:
-        """The box of a scope; it, and what opens it, is drawn when something in it is."""
-        box = self.boxes.get(scope)
-        if box is None:
-            about = self.body.scopes[scope]
-            owner = self.body.items[about.owner]
-            outer = self._box(about.parent)
-            if owner.kind is relay.Function:
-                box = self.boxes[scope] = self._function_box(owner, outer)
-            else:
-                node = self._branching(owner)
-                label = self._branch_label(owner, about.slot)
-                box = self.boxes[scope] = self.reader.node("branch", label, outer)
-                self.reader.nodes[box].owner = node
-                if owner.kind is relay.Match:
-                    self._pattern(owner.expr.clauses[about.slot - 1].lhs, box)
-        return box
-
-    def _branch_label(self, owner: Item, slot: int) -> str:
-        if owner.kind is relay.If:
-            return "then" if slot == 1 else "else"
-        return _pattern_text(owner.expr.clauses[slot - 1].lhs)
-
-    def _branching(self, item: Item) -> int:
-        """The node of an If or Match, drawn once."""
-        node = self.owners.get(item.key)
-        if node is None:
-            outer = self._box(item.scope)
-            label = "if" if item.kind is relay.If else "match"
-            node = self.owners[item.key] = self.reader.node("if", label, outer)
-            self.r.ifs.append(node)
-        return node
-
-    def _function_box(self, item: Item, outer: int) -> int:
-        node = self.owners.get(item.key)
-        if node is None:
-            names = [
-                var for var, bound in self.body.lets.items() if bound == item.key
-            ]  # a recursive function is bound to the variable by which it calls itself
-            label = self.names.get(names[0], "function") if names else "function"
-            node = self.owners[item.key] = self.reader.node("function", label, outer)
-            for param in self.reader.bodies.params(item.expr):
-                self.reader.param(param, node)
-        return node
-
-    @property
-    def names(self) -> dict[int, str]:
-        """Names of the let-bound variables."""
-        if not hasattr(self, "_names"):
-            self._names = {
-                key_of(item.expr.var): plain(item.expr.var.name_hint)
-                for item in self.body.items.values()
-                if item.kind is relay.Let
-            }
-        return self._names
-
-    def _pattern(self, pattern: Any, box: int) -> None:
-        """Draw the variables that a clause binds."""
-        for var in _bound(pattern):
-            self.reader.param(Param(var), box)
-
     # -- values
 
     def _of(self, child: Any, scope: int) -> Value:
@@ -256,28 +148,28 @@ class _Frame:
             found = self.values.get(child)
             if found is None:  # a recursive function, called from within
                 item = self.body.items[child]
-                return Typed(self._function_box(item, self._box(item.scope)), None)
+                return Typed(self.boxes.function(item, self.boxes.of(item.scope)), None)
             return found
         if isinstance(child, relay.Var):
             return self._variable(child, scope)
         if isinstance(child, relay.Constant):
             return self._constant(child, scope)
         name = plain(getattr(child, "name_hint", "function"))
-        return Typed(self.reader.node("other", name, self._box(scope), callee=name), None)
+        return Typed(self.reader.node("other", name, self.boxes.of(scope), callee=name), None)
 
     def _variable(self, var: Any, scope: int) -> Value:
         key = key_of(var)
         if key in self.body.lets:
             return self._of(self.body.lets[key], scope)
-        self._box(scope)  # draws the parameters of the function, or clause, that it stands in
+        self.boxes.of(scope)  # draws the parameters of the function, or clause, that it stands in
         found = self.reader.env.get(key)
         if found is None:
-            node = self.reader.node("other", plain(var.name_hint), self._box(scope))
+            node = self.reader.node("other", plain(var.name_hint), self.boxes.of(scope))
             found = self.reader.env[key] = Typed(node, None, expr=var, ty=var.checked_type)
         return found
 
     def _constant(self, expr: Any, scope: int) -> Value:
-        parent = self._box(scope)
+        parent = self.boxes.of(scope)
         key = (parent, key_of(expr))
         ty, text, label = self.reader.bodies.constant(expr)
         node = self.constants.get(key)
@@ -312,7 +204,7 @@ class _Frame:
         """The box that an item's node lies in: its region's, or its scope's."""
         root = self.regions.of(item.key) if self.regions else None
         if root is None:
-            return self._box(item.scope)
+            return self.boxes.of(item.scope)
         return self.r.sites[self._site(root, item)].node
 
     def _site(self, root: int, item: Item) -> int:
@@ -322,7 +214,7 @@ class _Frame:
             reader = self.reader
             name = f"region {reader.region_count}"
             reader.region_count += 1
-            box = reader.node("region", name, self._box(item.scope))
+            box = reader.node("region", name, self.boxes.of(item.scope))
             site = Site(name, self.regions.backend[root], reader.home, box, None)
             index = self.sites[root] = len(self.r.sites)
             self.r.sites.append(site)
@@ -335,7 +227,7 @@ class _Frame:
         slot = 0
         for value in values:
             slot = self.reader.feed(value, node, slot)
-        return Typed(node, None, 0, _through(node, values), item.expr, ty)
+        return Typed(node, None, 0, through(node, values), item.expr, ty)
 
     def _element(self, item: Item, whole: Value) -> Value:
         index = int(item.expr.index)
@@ -347,11 +239,11 @@ class _Frame:
             self.reader.feed(whole, node)
             return spread(node, whole.origin, item.ty, item.expr)
         self.reader.feed(field, node)
-        (value,) = _through(node, [field])
+        (value,) = through(node, [field])
         return value
 
     def _branches(self, item: Item, values: list[Value]) -> Value:
-        node = self._branching(item)
+        node = self.boxes.branching(item)
         inputs = []
         for slot, value in enumerate(values):
             for leaf in value.leaves():
@@ -362,7 +254,7 @@ class _Frame:
         return spread(node, node, item.ty, item.expr)
 
     def _local(self, item: Item, result: Value) -> Value:
-        box = self._function_box(item, self._box(item.scope))
+        box = self.boxes.function(item, self.boxes.of(item.scope))
         self.reader.feed(result, self.reader.node("output", "result", box))
         self.r.results += [leaf.origin for leaf in result.leaves()]
         return Typed(box, None, expr=item.expr, ty=item.ty)
@@ -507,37 +399,3 @@ class _Frame:
         if result.fields is not None:
             return Value(-1, None, 0, result.fields)
         return result
-
-
-def _through(node: int, values: list[Value]) -> list[Value]:
-    """The values as a drawn tuple or element hands them on: out of its node, of the same origin."""
-    count = 0
-
-    def again(value: Value) -> Value:
-        nonlocal count
-        ty, name = getattr(value, "ty", None), getattr(value, "name", "")
-        if value.fields is not None:
-            start = count
-            fields = [again(field) for field in value.fields]
-            return Typed(node, value.origin, start, fields, value.expr, ty, name)
-        count += 1
-        source = getattr(value, "source", None)
-        return Typed(node, value.origin, count - 1, None, value.expr, ty, name, source)
-
-    return [again(value) for value in values]
-
-
-def _bound(pattern: Any) -> Iterator[Any]:
-    """The variables of a Match clause's pattern."""
-    if isinstance(pattern, relay.PatternVar):
-        yield pattern.var
-    for part in getattr(pattern, "patterns", None) or ():
-        yield from _bound(part)
-
-
-def _pattern_text(pattern: Any) -> str:
-    if isinstance(pattern, relay.PatternConstructor):
-        return plain(pattern.constructor.name_hint)
-    if isinstance(pattern, relay.PatternVar):
-        return plain(pattern.var.name_hint)
-    return "_" if isinstance(pattern, relay.PatternWildcard) else "tuple"

@@ -49,10 +49,7 @@ def type_text(ty: Any) -> str:
     if ty is None:
         return "?"
     if isinstance(ty, relay.TensorType):
-        sizes = [
-            str(d.value) if isinstance(d, tvm.tir.IntImm) else _symbol(d)
-            for d in items_of(ty.shape)
-        ]
+        sizes = [_size(dim) for dim in items_of(ty.shape)]
         return f"{ty.dtype}[{', '.join(sizes)}]"
     if isinstance(ty, relay.TupleType):
         return f"({', '.join(type_text(field) for field in ty.fields)})"

@@ -46,10 +46,13 @@ def verify_steps(
     function = walk.modules["import"][walk.entry]
     names = [plain(param.name_hint) for param in function.params]
     given = _given(function, names, params, inputs, walk.entry)
-    runs = [
-        {name: given.get(name, value) for name, value in one.items()}
-        for one in _seeded(function, names, given, loops(walk.modules["import"]))
-    ]
+    try:
+        runs = _seeded(function, names, given, loops(walk.modules["import"]))
+    except ModuleError as error:
+        steps[0].verify_error = _said(error)
+        for other in steps[1:]:
+            other.verify_error = NOT_COMPARED
+        return
     wanted: list[list[np.ndarray]] = []
     done: list[tuple[tvm.IRModule, float | None, str]] = []
     for index, step in enumerate(steps):
@@ -220,7 +223,12 @@ def _seeded(
     runs = []
     for choice in choices:
         rng = np.random.default_rng(0)
-        runs.append({name: given.get(name, seeded(ty, rng, choice)) for name, ty in types.items()})
+        runs.append(
+            {
+                name: given[name] if name in given else seeded(ty, rng, choice)
+                for name, ty in types.items()
+            }
+        )
     return runs
 
 
@@ -253,16 +261,13 @@ def loops(module: tvm.IRModule) -> bool:
         if isinstance(expr, relay.Let) and isinstance(expr.value, relay.Function):
             free = {key_of(var) for var in relay.analysis.free_vars(expr.value)}
             found = found or key_of(expr.var) in free
-        if isinstance(expr, relay.Call) and isinstance(expr.op, GlobalVarType):
+        if isinstance(expr, relay.Call) and isinstance(expr.op, tvm.ir.GlobalVar):
             function = functions.get(plain(expr.op.name_hint))
             found = found or (function is not None and not attribute(function, "Compiler"))
 
     for function in functions.values():
         relay.analysis.post_order_visit(function, visit)
     return found
-
-
-GlobalVarType = tvm.ir.GlobalVar
 
 
 def _said(error: Exception) -> str:

@@ -238,6 +238,8 @@ class Walk:
         """Bound parameters and folded constants are read by operators that stay."""
         if self.state.module is not self.modules["import"]:
             self.operators.refresh(self.data.ops, self.readings, self.ids)
+            if self.state.params:
+                self.data.weights = _digest(self.state.module)
 
     def _regrouped(self, module: tvm.IRModule, step: str) -> None:
         """Identity after a pass that only regroups."""

@@ -151,8 +151,7 @@ def pad(g: Graph, call: Call) -> Tensor:
     if min(widths, default=0) < 0:
         raise call.refuse("pad_width", widths, "A negative width cuts: runtimes differ there.")
     if mode == "replicate" and any(
-        size == 0 and left + right
-        for size, left, right in zip(x.dims, before, after, strict=True)
+        size == 0 and left + right for size, left, right in zip(x.dims, before, after, strict=True)
     ):
         raise call.refuse("pad_width", widths, f"{list(x.dims)} has no edge to repeat.")
     limits = {"reflect": -1, "circular": 0}

@@ -93,6 +93,12 @@ async function take(message: State, buffers: ArrayBuffer[]): Promise<void> {
   show(message.show);
   if (!shown) {
     shown = true;
+    if (!message.show.function) {
+      // As a page does, begin where most of the operators are.
+      const fn = s.model.value.opening(s.step.value, s.left.value);
+      const begin = fn === s.model.value.entry(s.step.value) ? null : fn;
+      s.functions.value = { before: begin, after: begin };
+    }
     root.replaceChildren();
     render(<><App /><Menu hold={(ops, on) => tell({ type: "hold", ops, on })} /></>, root);
     follow();

@@ -5,7 +5,7 @@ import { clip } from "../data/format";
 import { Icon } from "../ui/icons";
 import * as s from "../ui/state";
 import { Note } from "./note";
-import { stopsOf } from "./stops";
+import { bodyOf, stopsOf } from "./stops";
 import * as talk from "./talk";
 import { answers, ask, follow, told } from "./wire";
 
@@ -56,7 +56,8 @@ export function Speaker() {
   const next = state ? all[state.at + 1] : undefined;
   const passed = state?.started ? Math.max(0, now - state.started) : 0;
   const left = state?.until ? Math.max(0, state.until - now) : null;
-  const note = one?.note || (one && !one.card ? s.model.value.steps[one.step]?.note : "") || "";
+  const title = one ? talk.titleOf(one) : "";
+  const note = bodyOf(one?.note ?? "", title) || (one && !one.card ? s.model.value.steps[one.step]?.note : "") || "";
   return (
     <div class="speaker">
       <header>
@@ -74,9 +75,9 @@ export function Speaker() {
         <>
           <div class="speaker-head">
             <b class="talk-count">{state.at + 1}<span> / {all.length}</span></b>
-            <h1>{talk.titleOf(one)}</h1>
+            <h1>{title}</h1>
           </div>
-          <main class="speaker-note" tabIndex={0} aria-label="Note">{note.trim() ? <Note text={note} /> : <p class="quiet">No note.</p>}</main>
+          <main class="speaker-note" tabIndex={0} aria-label="Note">{note ? <Note text={note} /> : <p class="quiet">No note.</p>}</main>
           <section class="speaker-next" aria-label="Next stop">
             <span class="quiet">next</span>
             <p>{next ? talk.titleOf(next) : "That was the last stop."}</p>

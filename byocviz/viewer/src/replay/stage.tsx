@@ -8,7 +8,7 @@ import { Icon } from "../ui/icons";
 import * as s from "../ui/state";
 import { noteOn, toggleAuto } from "./keys";
 import { Note } from "./note";
-import { firstLine } from "./stops";
+import { bodyOf } from "./stops";
 import * as talk from "./talk";
 import { heard, openSpeaker } from "./wire";
 
@@ -40,7 +40,7 @@ export function Stage() {
   }, [n]);
   if (!one) return null;
   const title = talk.titleOf(one);
-  const body = rest(one.note, title);
+  const body = bodyOf(one.note, title);
   const end = talk.until.value;
   const r = s.model.value.recording;
   return (
@@ -71,12 +71,6 @@ export function Stage() {
       {talk.blank.value && <div class="blank" role="img" aria-label="Black screen" onClick={() => talk.setBlank(false)} />}
     </>
   );
-}
-
-/** The note without its first line where that is the title already. */
-function rest(note: string, title: string): string {
-  const lines = note.trim().split("\n");
-  return firstLine(lines[0]) === title ? lines.slice(1).join("\n").trim() : note.trim();
 }
 
 const SIZES = [1.9, 1.7, 1.5, 1.35, 1.2, 1.1, 1, 0.9, 0.8, 0.7];

@@ -107,6 +107,12 @@ export function firstLine(note: string): string {
   return "";
 }
 
+/** The note without its first line where that is the title already. */
+export function bodyOf(note: string, title: string): string {
+  const lines = note.trim().split("\n");
+  return firstLine(lines[0]) === title ? lines.slice(1).join("\n").trim() : note.trim();
+}
+
 /** A machine as people say it: `Intel Xeon Processor, 2 cores`. */
 export function machine(facts: Record<string, string>): string {
   const short = (text: string | undefined) => clip(printable(text ?? "").replace(/\((?:R|TM)\)/gi, "").replace(/\s+(?:CPU\s+)?@.*$/, "").replace(/\s+/g, " ").trim(), 60);

@@ -25,6 +25,8 @@ CASES(op.arange, 0, 7, 2, "int64")
 for k in (0, 1, -1, 5):
     CASES(op.tril, X, k)
     CASES(op.triu, T(2, 3, 3), k)
+    CASES(op.tril, T(2, 3, 4, dtype="bool"), k)
+    CASES(op.triu, T(3, 4, dtype="bool"), k)
 
 
 @pytest.mark.parametrize("part", range(2))

@@ -58,6 +58,9 @@ for lengths, time, batch in (
     shape[batch], shape[time] = len(lengths), max(lengths)
     CASES(op.reverse_sequence, T(*(n or 2 for n in shape)), V(lengths, "int64"), time, batch)
 CASES(op.reverse_sequence, T(3, 4, dtype="int32"), V([1, 4, 2], "int32", True))
+for kind in ("int32", "int64"):  # lengths that the axis does not have
+    CASES(op.reverse_sequence, T(4, 3, 2), V([9, -1, 0, 3], kind), 1, 0)
+CASES(op.reverse_sequence, T(2, 0, 3), V([1, 0], "int32"), 1, 0)
 
 
 @pytest.mark.parametrize("part", range(2))

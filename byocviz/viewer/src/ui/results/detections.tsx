@@ -69,7 +69,7 @@ function Shot({ photo, detected, first, colours, titled }: {
   return (
     <figure class="shot">
       {titled && <figcaption><b><Words text={detected?.variant || "?"} limit={40} /></b></figcaption>}
-      <div class="frame" ref={frame} style={{ aspectRatio: `${photo.width} / ${photo.height}`, maxWidth: `min(100%, ${((photo.width / photo.height) * 62).toFixed(2)}vh)` }} role="img" aria-label={`${name}: ${words}`}>
+      <div class="frame" ref={frame} style={{ aspectRatio: `${photo.width} / ${photo.height}`, maxWidth: `min(100%, calc(var(--shot, 62vh) * ${(photo.width / photo.height).toFixed(4)}))` }} role="img" aria-label={`${name}: ${words}`}>
         {photo.image ? <img src={photo.image} alt="" draggable={false} /> : <p class="no-photo">The photo itself was not kept.</p>}
         <svg viewBox="0 0 1 1" preserveAspectRatio="none" aria-hidden="true">
           {order(placed, lit).map((i) => {

@@ -1,0 +1,27 @@
+"""The same model through Relay and through Relax, side by side."""
+
+from __future__ import annotations
+
+from byocviz.recording import Recording
+from byocviz.recording.compare import compare_recordings
+from byocviz.recording.schema import Operator, Place, Step
+
+
+def recording(ir: str, *names: str) -> Recording:
+    ops = {i: Operator(i, name) for i, name in enumerate(names)}
+    places = {i: Place("main", "main", i) for i in ops}
+    return Recording(title=ir, ir=ir, ops=ops, steps=[Step("import", places=places)])
+
+
+def test_operators_are_the_same_by_either_name():
+    relay = recording("relay", "nn.conv2d", "nn.relu", "nn.batch_flatten")
+    relax = recording("relax", "relax.nn.conv2d", "relax.nn.relu", "relax.flatten")
+    found = compare_recordings(relay, "import", relax, "import")
+    assert found.counts == {"flatten": (0, 1), "nn.batch_flatten": (1, 0)}
+    assert found.total == (3, 3)
+
+
+def test_within_one_dialect_names_stay():
+    one, other = recording("relax", "relax.nn.relu"), recording("relax", "nn.relu")
+    found = compare_recordings(one, "import", other, "import")
+    assert set(found.counts) == {"relax.nn.relu", "nn.relu"}
