@@ -100,7 +100,7 @@ def build(
         given = mapping(options)
         if codegen != "native":
             choice, given = runtimes.chosen_for(runtime, recording.backend.name, options)
-            if target is None:
+            if target is None and recording.ir != "relay":  # a Relay build is of the CPU
                 target = choice.runtime.target()
         operators = {s.function: s.op_ids for s in reversed(wanted.subgraphs)}
         plan = Plan(

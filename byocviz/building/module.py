@@ -21,8 +21,8 @@ from byocviz.building.errors import BuildError
 from byocviz.building.isolate import Cancel
 from byocviz.building.latency import Stopwatch
 from byocviz.building.lower import Lowered, lower
-from byocviz.building.runtimes import Engine, Runtime, get
 from byocviz.building.runnable import Reference
+from byocviz.building.runtimes import Engine, Runtime, get
 from byocviz.building.tensors import Inputs, checked, signature
 from byocviz.building.tree import tree
 from byocviz.building.variants import TvmAlone

@@ -233,14 +233,19 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
         if where:
             stop = msgspec.structs.replace(stop, **where)
         self.session.mark(stop)
-        self.views.publish()
-        self._post(self.panel.show)
+        self._changed_extra()
         return stop
 
     def unmark(self, index: int) -> None:
         """Take a stop off, by its number from 0."""
         self.session.unmark(index)
-        self.views.publish()
+        self._changed_extra()
+
+    def _changed_extra(self) -> None:
+        if self._worker.busy:  # a step that is being written down must not be sent
+            self._worker.submit("publish", self.views.publish)
+        else:
+            self.views.publish()
         self._post(self.panel.show)
 
     # -- keeping

@@ -221,7 +221,7 @@ class Session:
         self._fresh = True
         self.ran.append(name)
         if name in ("composite", "import"):
-            self._describe()
+            self._describe(self._walk)
 
     def _try_passes(self) -> None:
         if not self.isolate:
@@ -253,15 +253,14 @@ class Session:
         old = getattr(self, "_walk", None)
         if old is not None:
             walk.data.weights = old.data.weights
-            walk.data.extra = dict(old.data.extra)
+            walk.data.extra = old.data.extra  # one for all runs: a mark is never lost
         if at:
             extra = walk.data.extra
             self._marks[at].put(walk)
             walk.data.extra = extra
         del self._marks[at + 1 :]
         self.ran = []
-        self._walk = walk
-        self._describe()
+        self._describe(walk)
         return walk
 
     def _adopt(self) -> None:
@@ -278,12 +277,12 @@ class Session:
             state.backend, state.rules = with_held(
                 resolved, self._walk, self.settings.held, self.entry
             )
-        self._describe()
+        self._describe(self._walk)
 
-    def _describe(self) -> None:
+    def _describe(self, walk: Walk) -> None:
         from byocviz.flow.record import describe, hang_on
 
-        walk, resolved = self._walk, self._resolved
+        resolved = self._resolved
         describe(walk.data, self.title, resolved.backend, resolved.rules, resolved.policy)
         hang_on(walk.data, walk, resolved.backend, self.params, False)
 

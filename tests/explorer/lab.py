@@ -114,6 +114,7 @@ class Desk:
 
     def __init__(self, page: Any, address: str, app: str = "lab") -> None:
         self.page, self.address, self.app = page, address, app
+        page.set_default_timeout(90_000)  # the machine may be busy with other tests
         self.errors: list[str] = []
         page.on("pageerror", self._error)
         self.console: list[str] = []

@@ -10,6 +10,7 @@ same symbols, and nothing of a build stays registered.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -73,17 +74,15 @@ def _called(symbol: str, *tensors: Any) -> None:
 
 def view(tensor: Any) -> np.ndarray:
     """A tensor of TVM's on the CPU as an array in the same memory."""
-    import ctypes
-
     shape, dtype = tuple(tensor.shape), numpy_dtype(str(tensor.dtype))
     array = tensor.handle.contents
     count = int(np.prod(shape, dtype="int64"))
     if not count:
         return np.empty(shape, dtype)
-    memory = (ctypes.c_byte * (count * dtype.itemsize)).from_address(
-        array.data + array.byte_offset
-    )
-    return np.frombuffer(memory, dtype).reshape(shape)
+    place = array.data + array.byte_offset
+    memory: Any = (ctypes.c_byte * (count * dtype.itemsize)).from_address(place)
+    made: np.ndarray = np.ndarray(shape, dtype, buffer=memory)
+    return made
 
 
 def calling(engine: Any, failures: list[BaseException]) -> Call:

@@ -191,9 +191,7 @@ def _named(module: tvm.IRModule) -> tuple[tvm.IRModule, list[str]]:
     bound = dict(zip(function.params, params, strict=True))
     body = relay.bind(function.body, bound)
     made = module.clone()
-    made.update_func(
-        made.get_global_var("main"), relay.Function(params, body, function.ret_type)
-    )
+    made.update_func(made.get_global_var("main"), relay.Function(params, body, function.ret_type))
     return typed(made), [plain(param.name_hint) for param in params]
 
 

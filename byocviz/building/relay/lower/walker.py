@@ -89,9 +89,7 @@ class _Walker:
         self.depth = 0
         env: dict[int, Any] = {}
         for index, param in enumerate(function.params):
-            env[key_of(param)] = self._input(
-                plain(param.name_hint), param.checked_type, index, ()
-            )
+            env[key_of(param)] = self._input(plain(param.name_hint), param.checked_type, index, ())
             self.held.append(param)
         result = self._body(function, env)
         if self.given is not None and len(self.given) != self.calls:
@@ -176,7 +174,8 @@ class _Walker:
 
         odd = next((i for i in body.items.values() if i.kind not in _KINDS or has_callee(i)), None)
         if odd is not None:
-            kind = "call of a local function" if odd.kind is relay.Call else odd.kind.__name__
+            local = odd.kind is relay.Call or odd.kind is relay.Function
+            kind = "A local function" if local else odd.kind.__name__
             self._refused(
                 LoweringError(
                     kind, -1, "", "", "",

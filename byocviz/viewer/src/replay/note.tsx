@@ -20,21 +20,21 @@ export function blocks(note: string): Block[] {
   let last: Block | null = null;
   for (let i = 0; i < Math.min(lines.length, LINES); i++) {
     const line = lines[i];
-    const fence = /^\s{0,3}(```+|~~~+)/.exec(line);
+    const fence = /^\s{0,3}(```+|~~~+)\s*[\w+-]{0,40}\s*$/.exec(line);
     if (fence) {
       const code: string[] = [];
-      while (++i < Math.min(lines.length, LINES) && !lines[i].trim().startsWith(fence[1])) code.push(lines[i]);
+      while (++i < Math.min(lines.length, LINES) && !isFence(lines[i], fence[1])) code.push(lines[i]);
       found.push({ kind: "code", text: code.join("\n") });
       last = null;
       continue;
     }
     const item = /^(\s*)(?:[-*+]|(\d{1,4})[.)])\s+(.*)$/.exec(line);
-    const heading = /^\s{0,3}#{1,6}\s+(.*?)\s*#*$/.exec(line);
+    const heading = /^\s{0,3}#{1,6}\s+(.*)$/.exec(line);
     const quote = /^\s{0,3}>\s?(.*)$/.exec(line);
     if (!line.trim()) {
       last = null;
     } else if (heading) {
-      found.push({ kind: "h", text: heading[1] });
+      found.push({ kind: "h", text: heading[1].trim() });
       last = null;
     } else if (item) {
       const entry = { text: item[3], level: Math.min(3, Math.floor(item[1].replaceAll("\t", "    ").length / 2)) };
@@ -54,6 +54,11 @@ export function blocks(note: string): Block[] {
   }
   if (cut) found.push({ kind: "p", text: "…" });
   return found;
+}
+
+function isFence(line: string, opened: string): boolean {
+  const plain = line.trim();
+  return plain.startsWith(opened) && plain.replaceAll(opened[0], "") === "";
 }
 
 const SPAN = /`([^`]{1,2000})`|\*\*([^*]{1,2000})\*\*|__([^_]{1,2000})__|\*([^*\s][^*]{0,2000})\*|(?<![\p{L}\p{N}])_([^_\s][^_]{0,2000})_(?![\p{L}\p{N}])|!?\[([^\]]{0,500})\]\(([^)]{0,2000})\)|\\([\\`*_[\]#>~-])/gu;

@@ -3,35 +3,15 @@
  * built one after the other. Everything is recorded; the pace is said, and so is where and when.
  */
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { medians, niceStep, type Axis } from "../data/latency";
+import { medians, type Axis } from "../data/latency";
 import { plural } from "../data/format";
 import type { BuildInfo, Latency } from "../data/results";
 
 import { Icon } from "../ui/icons";
 import { say, time } from "../ui/results/parts";
+import { building, paceOf, partsOf } from "./pace";
 import { recordedOn } from "./stops";
 import * as talk from "./talk";
-
-/** Seconds on the screen: what is longer is played faster, and what is shorter slower. */
-const LONGEST = 4;
-const SHORTEST = 0.8;
-
-export interface Pace {
-  /** Seconds recorded in a second played. */
-  factor: number;
-  text: string;
-}
-
-/** How fast so many recorded seconds are played. */
-export function paceOf(recorded: number): Pace {
-  if (!(recorded > 0) || (recorded <= LONGEST && recorded >= SHORTEST)) return { factor: 1, text: "in the time that it took" };
-  if (recorded > LONGEST) {
-    const factor = niceStep(recorded / LONGEST);
-    return { factor, text: `${factor.toLocaleString("en-US")} times faster than recorded` };
-  }
-  const slow = niceStep(SHORTEST / recorded);
-  return { factor: 1 / slow, text: `${slow.toLocaleString("en-US")} times slower than recorded` };
-}
 
 export function Recorded({ made, facts }: { made: string; facts: Record<string, string> }) {
   return <span class="recorded" title="Nothing runs here: these are the figures of the recording">{recordedOn(made, facts)}</span>;
@@ -85,26 +65,6 @@ export function LatencyRun({ latency, on }: { latency: Latency; on: Axis }) {
       {runs > 0 && <span class="quiet">{still() ? "shown at once, as this system asks for less motion" : `played ${pace.text}`}</span>}
     </span>
   );
-}
-
-interface Part { name: string; seconds: number; engine: number }
-
-/** What is being built at a moment, and the seconds of it. Null once all is. */
-export function building(parts: Part[], now: number): { at: number; since: number } | null {
-  let begun = 0;
-  for (let i = 0; i < parts.length; i++) {
-    if (now < begun + parts[i].seconds) return { at: i, since: now - begun };
-    begun += parts[i].seconds;
-  }
-  return null;
-}
-
-export function partsOf(build: BuildInfo): Part[] {
-  return [
-    { name: "lowering to ONNX", seconds: build.lower_seconds ?? 0, engine: 0 },
-    ...build.engines.map((e, i) => ({ name: e.function, seconds: e.seconds ?? 0, engine: i + 1 })),
-    { name: "TVM, what is left", seconds: build.tvm_seconds ?? 0, engine: 0 },
-  ];
 }
 
 /** Fills the bar of what building took, and says what is being built. */

@@ -30,7 +30,7 @@ export function Stage() {
   const n = talk.at.value;
   const all = talk.stops.value.length;
   const note = useRef<HTMLDivElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const root = document.documentElement.classList;
     root.toggle("presenting", talk.presenting.value);
     root.toggle("hushed", talk.presenting.value && talk.hushed.value);

@@ -115,7 +115,7 @@ export function bodyOf(note: string, title: string): string {
 
 /** A machine as people say it: `Intel Xeon Processor, 2 cores`. */
 export function machine(facts: Record<string, string>): string {
-  const short = (text: string | undefined) => clip(printable(text ?? "").replace(/\((?:R|TM)\)/gi, "").replace(/\s+(?:CPU\s+)?@.*$/, "").replace(/\s+/g, " ").trim(), 60);
+  const short = (text: string | undefined) => clip(printable((text ?? "").slice(0, 300)).replace(/\((?:R|TM)\)/gi, "").replace(/\s+(?:CPU\s+)?@.*$/, "").replace(/\s+/g, " ").trim(), 60);
   const cores = short(facts.cores);
   return [short(facts.gpu), short(facts.processor), cores && `${cores} ${cores === "1" ? "core" : "cores"}`].filter(Boolean).join(", ") || short(facts.platform);
 }

@@ -54,14 +54,17 @@ export function followLink(): void {
   effect(() => {
     const next = linkOf();
     clearTimeout(timer);
-    timer = window.setTimeout(() => {
+    const keep = () => {
       if (location.hash === next) return;
       try {
         history.replaceState(null, "", next);
       } catch {
         // An inlined frame (a notebook's output) may not have an address of its own.
       }
-    }, 120);
+    };
+    // A page that is loaded anew while presenting is to be where it was, however soon.
+    if (talk.presenting.value) keep();
+    else timer = window.setTimeout(keep, 120);
   });
   window.addEventListener("hashchange", () => {
     if (location.hash === linkOf()) return;

@@ -84,7 +84,7 @@ export function StepLine() {
   return (
     <div class="step-info">
       <p class="note">{step.note || headline(step, i)}</p>
-      <div class="changes" aria-label="What changed">
+      <div class="changes" role="group" aria-label="What changed">
         {counts.map(([change, n]) => (
           <button key={change} class={`change c-${change}`} title={`${CHANGES[change].help}: find them`}
             onClick={() => {

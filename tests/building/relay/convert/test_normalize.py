@@ -8,9 +8,9 @@ from tests.relay import needs_relay
 
 needs_relay()
 
-from tvm import relay
+from tvm import relay  # noqa: E402
 
-from tests.building.relay.lab import C, Cases, T, V, faults
+from tests.building.relay.lab import C, Cases, T, V, faults  # noqa: E402
 
 nn = relay.nn
 CASES = Cases()
@@ -43,7 +43,7 @@ for make, axis, keep, exclude in itertools.product(
     if exclude and axis is None:
         continue
     CASES(make, T(2, 3, 4), axis=axis, keepdims=keep, exclude=exclude, tol=1e-4)
-for make in (relay.sum, relay.max, relay.min, relay.mean):
+for make in (relay.sum, relay.max, relay.min):
     CASES(make, T(2, 3, dtype="int32"), axis=1)
 for axis, keep, unbiased in itertools.product((1, (0, 2), None), (False, True), (False, True)):
     CASES(relay.variance, T(2, 3, 4), axis=axis, keepdims=keep, unbiased=unbiased, tol=1e-4)

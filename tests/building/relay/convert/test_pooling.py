@@ -8,9 +8,9 @@ from tests.relay import needs_relay
 
 needs_relay()
 
-from tvm import relay
+from tvm import relay  # noqa: E402
 
-from tests.building.relay.lab import Cases, T, faults
+from tests.building.relay.lab import Cases, T, faults  # noqa: E402
 
 nn = relay.nn
 CASES = Cases()

@@ -8,9 +8,11 @@ from tests.relay import needs_relay
 
 needs_relay()
 
-from tvm import relay
+import onnx  # noqa: E402
+from tvm import relay  # noqa: E402
 
-from tests.building.relay.lab import C, Cases, T, V, faults
+from byocviz.building.relay.lower import lower  # noqa: E402
+from tests.building.relay.lab import C, Cases, T, V, build, faults, run_onnx  # noqa: E402
 
 nn = relay.nn
 CASES = Cases()
@@ -84,17 +86,30 @@ CASES(nn.depth_to_space, T(1, 8, 2, 3), block_size=2, mode="DCR")
 CASES(nn.depth_to_space, T(1, 8, 2, 3), block_size=2, mode="CRD")
 CASES(nn.space_to_depth, T(1, 2, 4, 6), block_size=2)
 
+NO_REFERENCE = Cases()
+"""TVM 0.19 with LLVM 22 makes code of these that LLVM refuses: they are only written."""
+
 for method, mode in itertools.product(
     ("nearest_neighbor", "linear", "cubic"), ("half_pixel", "asymmetric", "align_corners")
 ):
     for size in ((8, 10), (3, 7)):
-        CASES(relay.image.resize2d, T(1, 2, 4, 5), size=size, method=method,
+        add = CASES if method == "nearest_neighbor" else NO_REFERENCE
+        add(relay.image.resize2d, T(1, 2, 4, 5), size=size, method=method,
               coordinate_transformation_mode=mode, tol=1e-4)  # fmt: skip
-CASES(relay.image.resize2d, T(1, 4, 5, 2), size=(8, 10), layout="NHWC", method="linear")
+NO_REFERENCE(relay.image.resize2d, T(1, 4, 5, 2), size=(8, 10), layout="NHWC", method="linear")
 for method, align in itertools.product(("nearest_neighbor", "bilinear"), (False, True)):
-    CASES(nn.upsampling, T(1, 2, 4, 5), scale_h=2, scale_w=3, method=method, align_corners=align)
+    add = CASES if method == "nearest_neighbor" else NO_REFERENCE
+    add(nn.upsampling, T(1, 2, 4, 5), scale_h=2, scale_w=3, method=method, align_corners=align)
 CASES(nn.upsampling, T(1, 4, 5, 2), scale_h=2, scale_w=2, layout="NHWC")
 
 
 def test_tvm_and_onnx_runtime_agree() -> None:
     assert faults(CASES) == []
+
+
+def test_what_tvm_cannot_compile_is_a_model_all_the_same() -> None:
+    module, values, _ = build(NO_REFERENCE)
+    lowered = lower(module["main"])
+    onnx.checker.check_model(lowered.model, full_check=True)
+    outputs = run_onnx(lowered, list(values.values()))
+    assert [o.shape for o in outputs] == [p.shape for p in lowered.outputs]

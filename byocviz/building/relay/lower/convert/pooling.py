@@ -11,7 +11,7 @@ from byocviz.building.relay.lower.call import RelayCall
 from byocviz.building.relay.lower.registry import converter, shared
 
 
-@converter("nn.global_avg_pool1d", "nn.global_avg_pool2d", "nn.global_avg_pool3d")
+@converter("nn.global_avg_pool2d")
 def global_avg_pool(g: Graph, call: RelayCall) -> Any:
     return shared("nn.adaptive_avg_pool2d")(g, call.seen(output_size=[1]))
 

@@ -56,7 +56,9 @@ def layout_transform(g: Graph, call: RelayCall) -> Tensor:
         order += [small] if joined else []
     if sorted(order) != sorted(fine):
         raise call.refuse(
-            "dst_layout", call.attr("dst_layout"), f"It has other axes than {call.attr('src_layout')}."
+            "dst_layout",
+            call.attr("dst_layout"),
+            f"It has other axes than {call.attr('src_layout')}.",
         )
     apart = g.reshape(x, [sizes[name] for name in fine])
     moved = g.transpose(apart, [fine.index(name) for name in order])
@@ -96,7 +98,7 @@ def strided_slice(g: Graph, call: RelayCall) -> Any:
     begin, end = call.ints("begin"), [_or(v, None) for v in call.attr("end")]
     axes = call.attr("axes")
     axes = list(range(len(begin))) if axes is None else [call.axis(int(a), x.rank) for a in axes]
-    steps = call.ints("strides") if call.attr("strides") is not None else [1]
+    steps = [int(step) for step in call.attr("strides") or [1]]
     steps = steps * len(begin) if len(steps) == 1 else steps
     ends = []
     for at, axis in enumerate(axes):
