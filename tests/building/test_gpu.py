@@ -174,7 +174,8 @@ def test_an_engine_is_taken_from_the_cache_and_runs(
 def test_the_times_of_kernels_are_kept(runtime: Any, subgraph: Lowered, tmp_path: Path) -> None:
     if "timing_cache" not in runtime.options:
         pytest.skip(f"{runtime.title} times no kernels while it builds")
-    from byocviz.building.runtimes.base import Notes, chosen
+    from byocviz.building.runtimes.base import Notes
+    from byocviz.building.runtimes.options import chosen
 
     notes = Notes()
     options = chosen(runtime, None)
@@ -204,7 +205,7 @@ def test_onnx_runtime_on_the_gpu(subgraph: Lowered) -> None:
 
 
 def test_what_is_no_engine_and_what_is_for_another_gpu(runtime: Any, subgraph: Lowered) -> None:
-    from byocviz.building.runtimes.base import chosen
+    from byocviz.building.runtimes.options import chosen
 
     options = chosen(runtime, None)
     with pytest.raises(EngineError, match="does not load"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -139,11 +140,16 @@ class Desk:
             cell = self.page.locator(".jp-Cell").nth(number)
             end = time.monotonic() + 120
             # A key that comes before the kernel is there is lost.
-            while cell.locator(".jp-InputPrompt").first.inner_text().strip() in ("[ ]:", "[]:"):
+            while not re.search(r"\d", text := self._prompt(cell)):
                 assert time.monotonic() < end, "the cell does not run"
-                cell.locator(".cm-content").first.click()
-                self.page.keyboard.press("Shift+Enter")
+                if "*" not in text:
+                    cell.locator(".cm-content").first.click()
+                    self.page.keyboard.press("Shift+Enter")
                 self.page.wait_for_timeout(1500)
+
+    def _prompt(self, cell: Any) -> str:
+        """``[ ]:``, ``[*]:`` or ``[1]:``; it may go back from the second to the first."""
+        return str(cell.locator(".jp-InputPrompt").first.inner_text())
 
     @property
     def frame(self) -> Any:

@@ -53,6 +53,8 @@ class RelayRunnable:
         self.failures: list[BaseException] = []
         self.stopwatch = Stopwatch(self.device.sync)
         calls = self.with_engines(self.engines)
+        self._imported: tuple[Any, Any] | None = None
+        self._alone: tuple[Any, RelayAlone] | None = None
         self.calls = {s: self.stopwatch.watched(s, call) for s, call in calls.items()}
 
     @property
@@ -101,7 +103,10 @@ class RelayRunnable:
     # -- TVM and the runtime by themselves
 
     def alone(self, module: tvm.IRModule) -> RelayAlone:
-        return RelayAlone.of(module, self.entry, self.target)
+        # To compile a network takes minutes: it is done once for timing and for comparing.
+        if self._alone is None or not self._alone[0].same_as(module):
+            self._alone = module, RelayAlone.of(module, self.entry, self.target)
+        return self._alone[1]
 
     def lower_whole(self, module: tvm.IRModule) -> tuple[Lowered, list[str]]:
         function = module[self.entry]
@@ -114,10 +119,13 @@ class RelayRunnable:
     def imported(self, module: tvm.IRModule, params: Any) -> tvm.IRModule:
         from byocviz.flow.relay.prepare import rewrite
 
-        return rewrite("bind-parameters").run(module, self.entry, params)
+        if self._imported is None or not self._imported[0].same_as(module):
+            bound = rewrite("bind-parameters").run(module, self.entry, params)
+            self._imported = module, bound
+        return self._imported[1]
 
     def reference(self, imported: tvm.IRModule, inputs: Mapping[str, Any]) -> list[np.ndarray]:
-        alone = RelayAlone.of(imported, self.entry, target_of(None))
+        alone = self.alone(imported)  # which is of the CPU, as all of a Relay build
         return alone.outputs({name: inputs[name] for name in alone.names})
 
     def references(self, module: tvm.IRModule) -> dict[str, Reference]:

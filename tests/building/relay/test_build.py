@@ -59,9 +59,8 @@ def test_a_build_gives_what_tvm_alone_gives(case: Case) -> None:
     build = built(recording)
     assert len(build.engines) == len(recording.last.subgraphs)
     imported = build.imported()
-    for seed in range(2):
-        inputs = build.named(None, seed)
-        (wanted,) = run_module(imported, case.entry, [inputs])
+    runs = [build.named(None, seed) for seed in range(2)]
+    for inputs, wanted in zip(runs, run_module(imported, case.entry, runs), strict=True):
         given = build.run(inputs)
         assert [(g.shape, g.dtype) for g in given] == [(w.shape, w.dtype) for w in wanted]
         for one, other in zip(given, wanted, strict=True):

@@ -6,6 +6,8 @@ from tests.relay import needs_relay
 
 needs_relay()
 
+import re  # noqa: E402
+
 import pytest  # noqa: E402
 import tvm  # noqa: E402
 
@@ -89,9 +91,13 @@ def test_no_step_changes_a_result(case):
 def test_the_module_is_left_as_it_was(case):
     """But for the types, which TVM's InferType writes into the very module that it is given."""
     module = case.build()
-    before = tvm.ir.load_json(tvm.ir.save_json(module))
+
+    def text() -> str:
+        return re.sub(r" /\*.*?\*/", "", module.astext(show_meta_data=False))
+
+    before = text()
     byocviz.record(module, case.backend, entry=case.entry, progress=False)
-    assert tvm.ir.structural_equal(module, before)
+    assert text() == before
     assert "span=byocviz" not in module.astext(show_meta_data=False)
 
 

@@ -121,8 +121,10 @@ export function show(to: number): void {
 export function walk(by: 1 | -1): void {
   hushed.value = true;
   if (by > 0 && !started.value) setStarted(Date.now());
-  if (blank.value) blank.value = false;
-  else show(at.value + by);
+  const to = at.value + by;
+  if (blank.value) setBlank(false);
+  else if (to < 0 || to >= stops.value.length) s.tell(by > 0 ? "That was the last stop" : "This is the first stop");
+  else show(to);
 }
 
 // -- what is seen
