@@ -39,6 +39,7 @@ RELAY_TESTS = (
     "tests/flow/relay",
     "tests/building/relay",
     "tests/models/test_gluoncv*.py",
+    "tests/notebooks/test_relay_notebook.py",
     "tests/test_doctor.py",
 )
 """What runs in the second environment, of what is there."""

@@ -205,7 +205,7 @@ def menu(desk: Desk) -> None:
     """By a node's menu it, and what depends on it, stays on TVM; and no longer."""
     for words, held in (("Do not offload after", 1), ("Offload after it again", 0)):
         node = desk.frame.locator(".pane-after .node.k-op", has_text="conv2d").first
-        node.dispatch_event("contextmenu", {"bubbles": True, "clientX": 300, "clientY": 300})
+        node.click(button="right")
         if held:
             shot(desk, "menu")
         desk.frame.locator("[role=menuitem]", has_text=words).click()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import getpass
 import os
-import re
 import sys
 import tempfile
 from pathlib import Path
@@ -44,7 +42,6 @@ def execute(name: str, folder: Path) -> Any:
         "PYTHONPATH": os.pathsep.join(paths),
         "JUPYTER_PATH": os.pathsep.join(places),
         "IPYTHONDIR": str(folder / ".ipython"),
-        "XDG_CACHE_HOME": str(folder / ".cache"),
         "TOPHUB_LOCATION": "NONE",
     }
     before = {key: os.environ.get(key) for key in changed}
@@ -73,17 +70,14 @@ def outputs(notebook: Any) -> list[str]:
 
 
 def local_paths(text: str) -> list[str]:
-    """What in a text tells of this machine: folders of ours, and the person's name."""
-    places = {str(ROOT), str(Path.home()), tempfile.gettempdir() + os.sep, sys.prefix}
-    found = [place for place in places if len(place) > 3 and place in text]
-    user = getpass.getuser()
-    return found + re.findall(rf"/(?:home|Users)/{re.escape(user)}\b", text)
+    """What in a text tells of this machine: the checkout, the person's home, temporary places."""
+    places = {str(ROOT), str(Path.home()), tempfile.gettempdir() + os.sep}
+    return [place for place in places if len(place) > 3 and place in text]
 
 
 def texts(notebook: Any) -> str:
     """All that cells print or show as plain text."""
-    said = []
-    for cell in notebook.cells:
-        for out in cell.get("outputs", []):
-            said.append(out.get("text", "") or out.get("data", {}).get("text/plain", ""))
-    return "\n".join(said)
+    shown = [out for cell in notebook.cells for out in cell.get("outputs", [])]
+    return "\n".join(
+        out.get("text", "") or out.get("data", {}).get("text/plain", "") for out in shown
+    )

@@ -243,7 +243,10 @@ def _filled(item: Any) -> Any:
     size = {axis: shape[layout.index(axis)] for axis in layout}
     transposed = item.name.endswith("_transpose")
     channels = size["O"] * (int(attrs.groups) if transposed else 1)
-    given = {key: attrs[key] for key in attrs.keys()}  # noqa: SIM118  (no mapping)
+    given: dict[str, Any] = {}
+    for key in attrs.keys():  # noqa: SIM118  (no mapping)
+        value = attrs[key]
+        given[plain(key)] = plain(value) if isinstance(value, str) else value
     given["channels"] = channels if attrs.channels is None else attrs.channels
     if attrs.kernel_size is None:
         given["kernel_size"] = [size[axis] for axis in "DHW" if axis in size]

@@ -49,8 +49,11 @@ def test_a_build_gives_what_tvm_alone_gives(case: Case) -> None:
     failed = [step.name for step in recording.steps if step.error is not None]
     if failed:
         assert failed == [case.fails]
-        with pytest.raises(BuildError):
-            built(recording)
+        if recording.last.name in ("annotate", "merge"):
+            with pytest.raises(BuildError, match="not yet functions"):
+                built(recording)
+        else:
+            assert not built(recording).engines
         return
     if case.name in OTHERS:
         with pytest.raises((BuildError, LoweringError)):

@@ -56,7 +56,7 @@ def test_unprepared_it_is_what_tvm_makes(case):
     check_failed(case, recording)
     check_all(recording)
     if case.fails:
-        with pytest.raises(tvm.TVMError):
+        with pytest.raises((tvm.TVMError, ValueError)):
             partitioned(case.build(), case.backend)  # without byocviz as well
         return
     if case.entry == "main":
