@@ -35,8 +35,8 @@ def replay(
 ) -> Path:
     """Present a recording: the viewer in large type, from stop to stop with one key.
 
-    ``path`` is a ``.byocviz`` file, a page that byocviz wrote, or a `Recording`. Nothing is run again:
-    TVM, a GPU and a network are not needed. ``stops`` is a YAML file of stops (see
+    ``path`` is a ``.byocviz`` file, a page that byocviz wrote, or a `Recording`. Nothing is run
+    again: TVM, a GPU and a network are not needed. ``stops`` is a YAML file of stops (see
     `byocviz.recording.talk`); without one, those of the recording are played, else each step that
     changed something and the results. What in the file the recording does not hold is said here
     and in the page, and the rest is played.
@@ -79,10 +79,7 @@ def talk_of(
     from byocviz.recording.stops import misfits, stops_of, with_stops
     from byocviz.render.replay import from_html, is_page
 
-    if isinstance(x, Recording):
-        recording = x
-    else:
-        recording = from_html(x) if is_page(x) else load(x)
+    recording = x if isinstance(x, Recording) else from_html(x) if is_page(x) else load(x)
     if stops is not None:
         from byocviz.recording.talk import load_talk
 

@@ -38,7 +38,7 @@ def test_the_python_examples(
     scope: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    first, second, building, third = blocks("python")
+    first, second, building, explorer, third = blocks("python")
     model = ssd.path()
     monkeypatch.setattr("byocviz._show._has_display", lambda: False)
     exec(first.replace("model.onnx", str(model)).replace("model.byocviz", "m.byocviz"), scope)
@@ -51,6 +51,8 @@ def test_the_python_examples(
     loaded = byocviz.load_build(tmp_path / "model-build", progress=False)
     for one, other in zip(loaded.run(scope["image"]), scope["outputs"], strict=True):
         assert one.shape == other.shape
+    exec(explorer.replace("model.onnx", str(model)), scope)
+    assert scope["explorer"].recording.steps
     exec(third, scope)
     assert scope["rec"].backend.name == "mychip"
 
