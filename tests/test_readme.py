@@ -52,6 +52,7 @@ def test_the_python_examples(
     for one, other in zip(loaded.run(scope["image"]), scope["outputs"], strict=True):
         assert one.shape == other.shape
     exec(explorer.replace("model.onnx", str(model)), scope)
+    assert scope["explorer"].wait(120)
     assert scope["explorer"].recording.steps
     exec(third, scope)
     assert scope["rec"].backend.name == "mychip"

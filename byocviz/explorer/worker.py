@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import threading
 import traceback
 from collections.abc import Callable
@@ -55,6 +56,8 @@ class Worker:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
                 self._thread.start()
+                # A thread inside TVM while the interpreter ends takes the process with it.
+                atexit.register(self._end)
             self._lock.notify_all()
 
     def cancel(self) -> None:
@@ -66,6 +69,10 @@ class Worker:
                 self._cancelled.set()
         if call is not None:
             call()
+
+    def _end(self) -> None:
+        self.cancel()
+        self.wait(60)
 
     def on_cancel(self, call: Callable[[], None] | None) -> None:
         """What `cancel` calls besides, during the job under way."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from typing import Any
 
@@ -86,3 +88,18 @@ def test_a_job_cannot_wait_for_itself() -> None:
     lab.worker.submit("self", lambda: lab.worker.wait())
     assert lab.worker.wait(10)
     assert isinstance(lab.finished[0][1], RuntimeError)
+
+
+def test_the_process_ends_in_order_while_a_job_is_under_way() -> None:
+    """A daemon thread within TVM at that moment would bring the process down."""
+    pytest.importorskip("tvm")
+    script = (
+        "import byocviz\n"
+        "from tests.corpus import by_name\n"
+        "case = by_name('chain')\n"
+        "explorer = byocviz.explore(case.build(), case.backend)\n"
+        "explorer.run_all()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "terminate called" not in done.stderr
