@@ -1,10 +1,67 @@
-"""Settings of hypothesis for all tests: a loaded machine must not fail what is right."""
+"""What tests share: hypothesis' settings, one Chromium a process, and which cases are run.
+
+The largest families of cases (a property over every module of a corpus) are thinned: every so
+maniest case of each is run, ``--full`` runs all.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.browser import FLAGS, VIEWER, chromium
+
+# A loaded machine must not fail what is right.
 settings.register_profile(
     "byocviz", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
 settings.load_profile("byocviz")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--full", action="store_true", help="all cases of the thinned families too")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--full"):
+        return
+    seen: Counter[str] = Counter()
+    left, kept = [], []
+    for item in items:
+        marker = item.get_closest_marker("thinned")
+        family = item.nodeid.partition("[")[0]
+        place = seen[family]
+        seen[family] += 1
+        (left if marker and place % marker.args[0] else kept).append(item)
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = kept
+
+
+@pytest.fixture(scope="session")
+def built() -> None:
+    """The bundle, built where it is missing or older than its sources. One of several pytest
+    processes builds; the others wait."""
+    import fcntl
+
+    from byocviz.viewer.hatch_build import build, fresh
+
+    with open(VIEWER / ".build.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not fresh(VIEWER) or not (VIEWER / "node_modules").is_dir():
+            build(VIEWER)
+
+
+@pytest.fixture(scope="session")
+def browser(built: None) -> Iterator[Any]:
+    """Playwright's own loop is one a process: whoever needs a browser shares this one."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=chromium(), args=FLAGS)
+        yield started
+        started.close()

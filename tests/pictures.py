@@ -92,7 +92,7 @@ def main(arguments: list[str]) -> int:
 
     import byocviz
     from tests.corpus.walkthrough import walkthrough
-    from tests.viewer.conftest import FLAGS, chromium
+    from tests.browser import FLAGS, chromium
 
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)

@@ -158,7 +158,9 @@ def relay_tests(arguments: Sequence[str]) -> int:
         # What Relay's environment writes is taken up by Relax in this one.
         environ.setdefault("BYOCVIZ_RELAX_PYTHON", str(program(MAIN)))
     # By file: networks are made once for all the tests of one.
-    command = [str(program(RELAY)), "-m", "pytest", "--dist=loadfile", *(arguments or paths)]
+    command = [str(program(RELAY)), "-m", "pytest", "--dist=loadfile", *arguments]
+    if all(argument.startswith("-") for argument in arguments):
+        command += paths
     return subprocess.run(command, cwd=ROOT, env=environ).returncode
 
 

@@ -51,6 +51,7 @@ def test_it_has_a_rule_for_every_converter() -> None:
     assert "onnxruntime" in backends.names()
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_module_gives_what_tvm_gives(case: Case) -> None:
     recording = recorded(case.build(), case.entry)

@@ -106,7 +106,7 @@ def main() -> None:
     from playwright.sync_api import sync_playwright
 
     from tests.explorer.lab import Desk, serving, write_notebook
-    from tests.viewer.conftest import FLAGS, chromium
+    from tests.browser import FLAGS, chromium
 
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--repeat", type=int, default=3)

@@ -118,7 +118,7 @@ def main() -> None:
     import byocviz
     from byocviz.models import ssd
     from byocviz.render.html import to_html
-    from tests.viewer.conftest import FLAGS, chromium
+    from tests.browser import FLAGS, chromium
     from tests.viewer.synthetic import large
 
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])

@@ -13,55 +13,9 @@ import pytest
 
 from byocviz.recording import Recording
 from byocviz.recording.schema import RecordingData
+from tests.browser import FLAGS, VIEWER, chromium
 
-VIEWER = Path(__file__).parents[2] / "byocviz" / "viewer"
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-
-
-def chromium() -> str:
-    """Path of the machine's Chromium: BYOCVIZ_CHROMIUM, else the first on PATH."""
-    wanted = os.environ.get("BYOCVIZ_CHROMIUM")
-    for name in [wanted] if wanted else ["chromium", "chromium-browser", "google-chrome"]:
-        found = shutil.which(name)
-        if found:
-            return found
-    pytest.fail(
-        "No Chromium was found; the viewer's tests drive a real one. Debian and Ubuntu: "
-        "apt-get install -y chromium (or name one in BYOCVIZ_CHROMIUM)."
-    )
-
-
-@pytest.fixture(scope="session")
-def built() -> None:
-    """The bundle, built where it is missing or older than its sources. One of several pytest
-    processes builds; the others wait."""
-    import fcntl
-
-    from byocviz.viewer.hatch_build import build, fresh
-
-    with open(VIEWER / ".build.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not fresh(VIEWER) or not (VIEWER / "node_modules").is_dir():
-            build(VIEWER)
-
-
-@pytest.fixture(scope="session")
-def browser(built: None) -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=chromium(), args=FLAGS)
-        yield started
-        started.close()
-
+__all__ = ["FLAGS", "VIEWER", "chromium"]
 
 @pytest.fixture(scope="session")
 def ssd(built: None) -> Recording:

@@ -43,6 +43,7 @@ def built(recording: byocviz.Recording, **how: Any) -> byocviz.Build:
     return byocviz.build(recording, progress=False, **{"isolate": False, "cache": False, **how})
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_build_gives_what_tvm_alone_gives(case: Case) -> None:
     recording = recorded(case)

@@ -36,6 +36,7 @@ def walks(case: Case) -> tuple[Recording, Recording]:
     )
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_each_subgraph_lowers_and_what_is_refused_does_not(case: Case) -> None:
     plain, asked = walks(case)

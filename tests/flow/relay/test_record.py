@@ -41,6 +41,7 @@ def check_failed(case: Case, recording) -> None:
         assert recording.steps[-1] is failed
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_properties_hold(case):
     recording = record(case)
@@ -50,6 +51,7 @@ def test_properties_hold(case):
     assert from_bytes(to_bytes(recording)) == recording
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_unprepared_it_is_what_tvm_makes(case):
     recording = record(case, prepare=False, prune=False)
@@ -73,6 +75,7 @@ def test_unprepared_it_is_what_tvm_makes(case):
         assert recording.step("import").profile.total == case.operators
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_no_step_changes_a_result(case):
     recording = record(case, verify=True)
@@ -87,6 +90,7 @@ def test_no_step_changes_a_result(case):
         assert step.max_difference <= (1e-5 if step.name != "import" else 0.0), step.name
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_module_is_left_as_it_was(case):
     """But for the types, which TVM's InferType writes into the very module that it is given."""
