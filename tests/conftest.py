@@ -1,7 +1,7 @@
 """What tests share: hypothesis' settings, one Chromium a process, and which cases are run.
 
 The largest families of cases (a property over every module of a corpus) are thinned: every so
-maniest case of each is run, ``--full`` runs all.
+maniest case of each is run; what takes minutes by itself is left out. ``--full`` runs all.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ settings.load_profile("byocviz")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--full", action="store_true", help="all cases of the thinned families too")
+    parser.addoption("--full", action="store_true", help="the slow tests and all cases of the thinned families too")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -32,6 +32,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     seen: Counter[str] = Counter()
     left, kept = [], []
     for item in items:
+        if item.get_closest_marker("slow"):
+            left.append(item)
+            continue
         marker = item.get_closest_marker("thinned")
         family = item.nodeid.partition("[")[0]
         place = seen[family]

@@ -91,8 +91,8 @@ def main(arguments: list[str]) -> int:
     from playwright.sync_api import sync_playwright
 
     import byocviz
-    from tests.corpus.walkthrough import walkthrough
     from tests.browser import FLAGS, chromium
+    from tests.corpus.walkthrough import walkthrough
 
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)

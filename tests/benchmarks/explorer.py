@@ -105,8 +105,8 @@ def measure(desk: Any, rule: str, repeat: int) -> list[dict[str, float]]:
 def main() -> None:
     from playwright.sync_api import sync_playwright
 
-    from tests.explorer.lab import Desk, serving, write_notebook
     from tests.browser import FLAGS, chromium
+    from tests.explorer.lab import Desk, serving, write_notebook
 
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--repeat", type=int, default=3)

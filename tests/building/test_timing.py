@@ -6,7 +6,7 @@ import gc
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from byocviz.building.timing import Timed, in_turn
@@ -34,6 +34,7 @@ def test_without_runs_nothing_is_known() -> None:
     assert Timed().quantile(0.5) is None
 
 
+@settings(max_examples=15)
 @given(st.integers(1, 5), st.integers(1, 6), st.integers(0, 4))
 def test_every_round_runs_each_once_and_only_what_counts_is_kept(
     things: int, repeat: int, warmup: int

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +14,7 @@ from byocviz.recording.schema import RecordingData
 from tests.browser import FLAGS, VIEWER, chromium
 
 __all__ = ["FLAGS", "VIEWER", "chromium"]
+
 
 @pytest.fixture(scope="session")
 def ssd(built: None) -> Recording:

@@ -50,6 +50,7 @@ def test_every_row_is_that_of_mxnet(model: GluonModel, build: byocviz.Build, nam
     np.testing.assert_allclose(mine[2], theirs[2], atol=2e-2)
 
 
+@pytest.mark.slow
 def test_tvm_alone_agrees_and_finds_the_same(model: GluonModel, build: byocviz.Build) -> None:
     photo = ssd.photos()["coffee"]
     check = build.check({model.input: model.preprocess(photo)})
