@@ -23,7 +23,7 @@ settings.load_profile("byocviz")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--full", action="store_true", help="the slow tests and all cases of the thinned families too")
+    parser.addoption("--full", action="store_true", help="slow tests and thinned cases too")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
