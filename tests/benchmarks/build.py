@@ -54,9 +54,10 @@ def measure(rounds: int, threads: int) -> dict[str, Any]:
     module = ssd.load()
     parted = byocviz.build(byocviz.record(module), options=options, cache=False)
     wholly = byocviz.build(byocviz.record(module, "onnxruntime"), options=options, cache=False)
-    engine, function = wholly.whole().engine, wholly.whole().function
+    whole = wholly.whole()
+    engine = whole.engine
     assert engine is not None
-    values = [inputs[str(p.name)] for p in function.params]
+    values = [inputs[name] for name in whole.names]
     placed, placed_wholly = parted.runnable.place(inputs), wholly.runnable.place(inputs)
     runs: dict[str, Run] = {
         "partitioned": lambda: parted.timed(placed),

@@ -61,7 +61,7 @@ def subgraphs(desk: Desk, step: str = "merge") -> int:
     return int(text.split("→")[1].split()[0].replace(",", ""))
 
 
-def test_every_step_by_the_widget(desk: Desk) -> None:
+def every_step_by_the_widget(desk: Desk) -> None:
     desk.at("import")
     assert "not run yet" in desk.frame.locator(".step").nth(1).inner_text()
     for step in STEPS[1:]:
@@ -76,7 +76,7 @@ def test_every_step_by_the_widget(desk: Desk) -> None:
     )
 
 
-def test_a_rule_off_changes_the_subgraphs(desk: Desk) -> None:
+def a_rule_off_changes_the_subgraphs(desk: Desk) -> None:
     before = subgraphs(desk)
     desk.tab("Rules")
     desk.page.get_by_placeholder("find a rule").fill(CLIP)
@@ -108,7 +108,7 @@ def test_a_rule_off_changes_the_subgraphs(desk: Desk) -> None:
     )
 
 
-def test_a_rule_box_marks_what_it_matches(desk: Desk) -> None:
+def a_rule_box_marks_what_it_matches(desk: Desk) -> None:
     desk.tab("Own rule")
     box = desk.page.locator(".widget-textarea textarea").first
     box.fill("conv = (")
@@ -121,7 +121,7 @@ def test_a_rule_box_marks_what_it_matches(desk: Desk) -> None:
     shot(desk, "rulebox")
 
 
-def test_mark_a_stop(desk: Desk) -> None:
+def mark_a_stop(desk: Desk) -> None:
     desk.tab("Talk")
     desk.page.get_by_placeholder("what is said here").fill("all in one subgraph")
     desk.page.keyboard.press("Tab")
@@ -129,7 +129,7 @@ def test_mark_a_stop(desk: Desk) -> None:
     desk.page.wait_for_selector(".widget-html li:has-text('all in one subgraph')")
 
 
-def test_build_on_the_cpu(desk: Desk) -> None:
+def build_on_the_cpu(desk: Desk) -> None:
     desk.tab("Build and run")
     desk.page.wait_for_timeout(300)
     for label, value in (("runtime", "onnxruntime"), ("picture", "chelsea")):
@@ -149,7 +149,7 @@ def test_build_on_the_cpu(desk: Desk) -> None:
     assert "ms" in text
 
 
-def test_save(desk: Desk, place: Path) -> None:
+def save(desk: Desk, place: Path) -> None:
     desk.tab("Save")
     desk.button("Save the recording").click()
     desk.page.wait_for_selector("text=Written:", timeout=30_000)
@@ -160,7 +160,7 @@ def test_save(desk: Desk, place: Path) -> None:
     assert recording.results.photos[0].detected[0].found
 
 
-def test_a_reload_finds_the_state(desk: Desk, place: Path) -> None:
+def a_reload_finds_the_state(desk: Desk, place: Path) -> None:
     desk.frame.locator("[role=tab]", has_text="Graph").click()
     desk.at("merge")
     desk.page.wait_for_timeout(2500)  # the picture is taken when nothing moves any more
@@ -178,7 +178,7 @@ def test_a_reload_finds_the_state(desk: Desk, place: Path) -> None:
     shot(desk, "reload")
 
 
-def test_the_saved_notebook_reads_without_a_kernel(
+def the_saved_notebook_reads_without_a_kernel(
     desk: Desk, place: Path, browser: Any, tmp_path: Path
 ) -> None:
     kept = [out["data"] for out in outputs(place / "ssd.ipynb") if "data" in out]
@@ -219,6 +219,20 @@ def menu(desk: Desk) -> None:
         desk.at("merge")
         if held:
             shot(desk, "held")
+
+
+def test_a_session_from_the_first_step_to_the_saved_notebook(
+    browser: Any, desk: Desk, place: Path, tmp_path: Any
+) -> None:
+    """One after the other, in one notebook: each goes on where the one before ended."""
+    every_step_by_the_widget(desk)
+    a_rule_off_changes_the_subgraphs(desk)
+    a_rule_box_marks_what_it_matches(desk)
+    mark_a_stop(desk)
+    build_on_the_cpu(desk)
+    save(desk, place)
+    a_reload_finds_the_state(desk, place)
+    the_saved_notebook_reads_without_a_kernel(desk, place, browser, tmp_path)
 
 
 def test_notebook_7(built: None, browser: Any, tmp_path: Path) -> None:
