@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import Any
-
 import tvm
 from tvm import relax
 from tvm.relax.transform import FusionPattern
@@ -17,73 +14,25 @@ from byocviz.flow.relax.passes.prune import prune
 from byocviz.flow.relax.reader import read_module
 from byocviz.flow.relax.steps.prune import to_prune
 from byocviz.flow.relax.walk import Tell, Walk
-from byocviz.recording import Recording
-from byocviz.recording.schema import Blocker, Profile, Step
-
-
-def candidates(data: Recording) -> dict[str, int]:
-    """Operators that stay on TVM for want of a rule, by name with their count, most first.
-
-    Those that produce no tensor, and those that were pruned, are left out: no rule would help.
-    """
-    step = next((s for s in data.steps if s.name == "composite" and s.error is None), None)
-    if step is None:
-        return {}
-    names = Counter(
-        data.ops[identity].name
-        for identity, reason in step.reasons.items()
-        if reason.code != "no-tensor"
-    )
-    return dict(sorted(names.items(), key=lambda item: (-item[1], item[0])))
+from byocviz.flow.whatif import blockers, candidates
+from byocviz.recording.schema import Blocker, Step
 
 
 def what_if(walk: Walk, tell: Tell) -> list[Blocker]:
-    """A `Blocker` for each candidate, the largest gain first.
+    """A `Blocker` for each kind of operator that lacks a rule, the largest gain first.
 
     Each figure comes from really partitioning again, with one more rule of lowest priority that
-    takes every operator of the kind; the prune policy applies as it did.
+    takes every operator of the kind; the prune policy applies as it did. Operators that produce
+    no tensor, and those that were pruned, are left out: no rule would help.
     """
-    data = walk.data
-    now = data.steps[-1].profile
-    kinds = candidates(data)
-    found = []
-    for index, (name, count) in enumerate(kinds.items()):
-        tell(f"what if: {name}", index, len(kinds))
-        rule = FusionPattern(f"{walk.state.backend.name}.what_if", any_call(name))
-        blocker = Blocker(
-            name,
-            count,
-            now.subgraphs,
-            now.subgraphs,
-            now.coverage_ops,
-            now.coverage_ops,
-            now.coverage_macs,
-            now.coverage_macs,
-            _boundary(now),
-            _boundary(now),
-        )
-        try:
-            then = _partition(walk, rule)
-        except Exception as error:
-            blocker.error = f"{type(error).__name__}: {str(error).strip()[-300:]}"
-        else:
-            blocker.subgraphs = then.subgraphs
-            blocker.coverage_ops = then.coverage_ops
-            blocker.coverage_macs = then.coverage_macs
-            blocker.boundary_bytes = _boundary(then)
-        found.append(blocker)
-    found.sort(key=lambda b: (-b.gain, -(b.coverage_ops - b.coverage_ops_now), b.op))
-    return found
+    kinds = candidates(walk.data, "composite", "no-tensor")
+    return blockers(walk.data, kinds, lambda name: _partition(walk, name), tell)
 
 
-def _boundary(profile: Profile) -> int | None:
-    if profile.bytes_in is None or profile.bytes_out is None:
-        return None
-    return profile.bytes_in + profile.bytes_out
-
-
-def _partition(walk: Walk, rule: Any) -> Profile:
+def _partition(walk: Walk, operator: str) -> Step:
+    """The last step, had the operator a rule of its own."""
     state = walk.state
+    rule = FusionPattern(f"{state.backend.name}.what_if", any_call(operator))
     module: tvm.IRModule = relax.transform.FuseOpsByPattern(
         [*state.enabled, rule], bind_constants=True
     )(state.prepared)
@@ -93,7 +42,7 @@ def _partition(walk: Walk, rule: Any) -> Profile:
         going = to_prune(module, step.subgraphs, state.policy, state.backend.name)
         module = prune(module, going)
         step = _drawn(walk, module)
-    return step.profile
+    return step
 
 
 def _drawn(walk: Walk, module: tvm.IRModule) -> Step:
