@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,13 +16,13 @@ from tvm import relax
 from byocviz.building.cache import EngineCache
 from byocviz.building.codegen import Offloaded, calling, machine, offload
 from byocviz.building.compiled import compiled, device_of, public, target_of
-from byocviz.building.engines import BuiltEngine, build_engines
-from byocviz.building.errors import BuildError
+from byocviz.building.engines import BuiltEngine
 from byocviz.building.isolate import Cancel
 from byocviz.building.latency import Stopwatch
 from byocviz.building.lower import Lowered, lower
 from byocviz.building.runnable import Reference
-from byocviz.building.runtimes import Engine, Runtime, get
+from byocviz.building.runtimes import Engine, Runtime
+from byocviz.building.subgraphs import Tell, build_subgraphs, of_backend
 from byocviz.building.tensors import Inputs, checked, signature
 from byocviz.building.tree import tree
 from byocviz.building.variants import TvmAlone
@@ -30,9 +30,6 @@ from byocviz.flow.relax.compile import compile_module
 from byocviz.flow.relax.inputs import seeded_inputs
 from byocviz.flow.relax.verify import flat, own, run_module
 from byocviz.recording.results import ModuleNode
-
-Tell = Callable[[str, int, int], None]
-"""Progress: what is done now, as the so-maniest of so many parts."""
 
 
 @dataclass
@@ -184,7 +181,6 @@ def build_module(
     `BuildError` where the runtime refuses one or TVM does not compile what is left, and
     `BuildCancelled`.
     """
-    say = tell or (lambda text, done, total: None)
     goal = target_of(target)
     native = codegen == "native"
     offloaded = offload(
@@ -192,42 +188,34 @@ def build_module(
         codegen=codegen,
         options={backend: dict(options)} if native and options else None,
     )
-    others = [s for s, f in offloaded.functions.items() if f.attrs["Codegen"] != backend]
-    if others:
-        raise BuildError(
-            f"The subgraph {others[0]} is not of the backend {backend!r}.",
-            "Build the module with the backend that it was partitioned for.",
-        )
-    total = len(offloaded.functions) + 2
-    say("lowering to ONNX", 0, total)
+    of_backend({s: f.attrs["Codegen"] for s, f in offloaded.functions.items()}, backend)
     ids = operators or {}
-    start = time.perf_counter()
-    lowered = {
-        symbol: lower(function, name=symbol, operators=ids.get(symbol))
-        for symbol, function in offloaded.functions.items()
-    }
-    lower_seconds = time.perf_counter() - start
-    built = build_engines(
-        lowered,
-        get(runtime),
+    subgraphs = build_subgraphs(
+        offloaded.functions,
+        lambda symbol, function: lower(function, name=symbol, operators=ids.get(symbol)),
+        runtime,
         None if native else options,
         time_limit=time_limit,
         isolate=isolate,
         cache=cache,
         cancel=cancel,
-        tell=lambda text, done, _: say(text, done + 1, total),
+        tell=tell,
     )
-    if cancel is not None:
-        cancel.check()
-    say("TVM compiles the rest", total - 1, total)
     start = time.perf_counter()
     executable = compiled(offloaded.module, goal)
     seconds = time.perf_counter() - start
     if cancel is not None:
         cancel.check()
-    device = device_of(goal)
     return Runnable(
-        entry, offloaded, executable, goal, device, lowered, built, lower_seconds, seconds
+        entry,
+        offloaded,
+        executable,
+        goal,
+        device_of(goal),
+        subgraphs.lowered,
+        subgraphs.built,
+        subgraphs.lower_seconds,
+        seconds,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 import tvm
 
 from byocviz.building.cache import EngineCache
-from byocviz.building.engines import BuiltEngine, build_engines
+from byocviz.building.engines import BuiltEngine
 from byocviz.building.errors import BuildError
 from byocviz.building.isolate import Cancel
 from byocviz.building.latency import Stopwatch
@@ -22,13 +22,12 @@ from byocviz.building.relay.compiled import Compiled, compiled, placed, target_o
 from byocviz.building.relay.inputs import checked, seeded_inputs, signature
 from byocviz.building.relay.lower import lower
 from byocviz.building.runnable import Reference
-from byocviz.building.runtimes import Engine, Runtime, get
+from byocviz.building.runtimes import Engine, Runtime
+from byocviz.building.subgraphs import Tell, build_subgraphs, of_backend
 from byocviz.building.variants import First, Run
 from byocviz.flow.relay.compat import attribute, plain, typed
 from byocviz.flow.relay.verify import flat
 from byocviz.recording.results import ModuleNode
-
-Tell = Callable[[str, int, int], None]
 
 
 @dataclass
@@ -231,7 +230,6 @@ def build_relay(
 ) -> RelayRunnable:
     """Build a partitioned Relay module; the arguments are those of
     `byocviz.building.module.build_module`, and so is what it raises."""
-    say = tell or (lambda text, done, total: None)
     goal = target_of(target)
     if codegen != "python":
         raise BuildError(
@@ -239,34 +237,21 @@ def build_relay(
             "Say 'python': subgraphs go to byocviz's runtimes. TVM's own is TVM's relay.build.",
         )
     functions = external(module)
-    others = [s for s, f in functions.items() if plain(attribute(f, "Compiler")) != backend]
-    if others:
-        raise BuildError(
-            f"The subgraph {others[0]} is not of the backend {backend!r}.",
-            "Build the module with the backend that it was partitioned for.",
-        )
-    total = len(functions) + 2
-    say("lowering to ONNX", 0, total)
+    of_backend({s: plain(attribute(f, "Compiler")) for s, f in functions.items()}, backend)
     ids = operators or {}
-    start = time.perf_counter()
-    lowered = {
-        symbol: lower(function, name=symbol, module=module, operators=ids.get(symbol))
-        for symbol, function in functions.items()
-    }
-    lower_seconds = time.perf_counter() - start
-    built = build_engines(
-        lowered,
-        get(runtime),
+    subgraphs = build_subgraphs(
+        functions,
+        lambda symbol, function: lower(
+            function, name=symbol, module=module, operators=ids.get(symbol)
+        ),
+        runtime,
         options,
         time_limit=time_limit,
         isolate=isolate,
         cache=cache,
         cancel=cancel,
-        tell=lambda text, done, _: say(text, done + 1, total),
+        tell=tell,
     )
-    if cancel is not None:
-        cancel.check()
-    say("TVM compiles the rest", total - 1, total)
     start = time.perf_counter()
     executable = compiled(module, entry, goal)
     seconds = time.perf_counter() - start
@@ -276,8 +261,8 @@ def build_relay(
         functions,
         executable,
         goal,
-        lowered,
-        built,
-        lower_seconds,
+        subgraphs.lowered,
+        subgraphs.built,
+        subgraphs.lower_seconds,
         seconds,
     )
