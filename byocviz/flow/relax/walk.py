@@ -15,6 +15,7 @@ from tvm import relax
 from byocviz.backends import Backend, Rule
 from byocviz.errors import ByocvizError, ModuleError
 from byocviz.flow.identity import Ids, Wiring, by_tag, lineage, resolve
+from byocviz.flow.ledger import Ledger
 from byocviz.flow.reading import Reading
 from byocviz.flow.relax.capture import Sheet, capture
 from byocviz.flow.relax.compat import attribute, is_tensor_constant, plain, tensor_of
@@ -44,7 +45,7 @@ Tell = Callable[[str, int, int], None]
 """Progress: what is done now, and how many of how many are done."""
 
 
-class Walk:
+class Walk(Ledger):
     """One recording of one Relax module, as it is made."""
 
     def __init__(
@@ -193,24 +194,6 @@ class Walk:
         name = call_name(call)
         return f"{name} {reading.graph.nodes[node].callee}" if name == "relax.call_tir" else name
 
-    def _describe(self, known: Any, created_by: str = "") -> None:
-        """Write down the operators that are not yet known, and wire all of them."""
-        names: dict[int, str] = {}
-        for reading in self.readings:
-            for node in reading.calls:
-                identity = self.ids[reading.name, node]
-                names[identity] = self._name(reading, node)
-                if identity not in known:
-                    operator = self.operators.describe(identity, reading, node)
-                    operator.created_by = created_by
-                    self.data.ops[identity] = operator
-        self.wiring = Wiring.of(self.readings, self.ids, names.__getitem__)
-        self.blocks = {
-            self.ids[reading.name, node]: (reading.name, block)
-            for reading in self.readings
-            for node, block in reading.blocks.items()
-        }
-
     def _after_rewrite(self, module: tvm.IRModule, rewrite: Rewrite) -> tvm.IRModule:
         """Find what became of each operator, and give the new ones their ids."""
         before = self.wiring
@@ -223,15 +206,9 @@ class Walk:
         self._read(module)
         self._describe(self.data.ops, rewrite.name)
         gone, _ = lineage(before, self.wiring)
-        for identity, (fate, successors) in gone.items():
-            operator = self.data.ops[identity]
-            operator.fate, operator.fate_by = fate, rewrite.name
-            operator.replaced_by = successors
+        self._ended(gone, rewrite.name)
         rewrite.after = self._alive(self.wiring)
         return module
-
-    def _alive(self, wiring: Wiring) -> int:
-        return sum(self.data.ops[i].kind == "operator" for i in wiring.names)
 
     def _refresh(self) -> None:
         """Bound parameters and folded constants are read by operators that stay."""
@@ -244,25 +221,10 @@ class Walk:
         """Identity after a pass that only regroups."""
         self.readings = read_module(module, self.entry, uncalled=self.boxed)
         self.ids, lost = resolve(self.readings, self.wiring, self._name)
-        unknown = [
-            (reading, node)
-            for reading in self.readings
-            for node in reading.calls
-            if (reading.name, node) not in self.ids
-        ]
-        for reading, node in unknown:
-            # A pass that makes calls of its own: they live from this step on.
-            identity = self.tagger.new()
-            self.ids[reading.name, node] = identity
-            operator = self.operators.describe(identity, reading, node)
-            operator.created_by = step
-            self.data.ops[identity] = operator
+        self._made_by(step)
         if step == "annotate":
             return  # a side view: what it drops is still there for merge
-        for identity in lost:
-            operator = self.data.ops[identity]
-            operator.fate, operator.fate_by = "dead", step
-            del self.wiring.names[identity]
+        self._lost(lost, step)
 
     # -- what is said of a step
 

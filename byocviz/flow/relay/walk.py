@@ -16,6 +16,7 @@ from byocviz.backends import Backend
 from byocviz.backends.relay_table import RelayRule
 from byocviz.errors import ByocvizError, ModuleError
 from byocviz.flow.identity import Ids, Wiring, by_tag, lineage, resolve
+from byocviz.flow.ledger import Ledger
 from byocviz.flow.placing import Sheet
 from byocviz.flow.reading import Reading
 from byocviz.flow.relay.capture import Printer, capture, name_variables
@@ -34,7 +35,7 @@ from byocviz.recording.schema import PrunePolicy, Reason, Rewrite, Step, StepErr
 Tell = Callable[[str, int, int], None]
 
 
-class Walk:
+class Walk(Ledger):
     """One recording of one Relay module, as it is made."""
 
     def __init__(
@@ -178,24 +179,6 @@ class Walk:
     def _name(self, reading: Reading, node: int) -> str:
         return reading.names[node]
 
-    def _describe(self, known: Any, created_by: str = "") -> None:
-        """Write down the operators that are not yet known, and wire all of them."""
-        names: dict[int, str] = {}
-        for reading in self.readings:
-            for node in reading.calls:
-                identity = self.ids[reading.name, node]
-                names[identity] = self._name(reading, node)
-                if identity not in known:
-                    operator = self.operators.describe(identity, reading, node)
-                    operator.created_by = created_by
-                    self.data.ops[identity] = operator
-        self.wiring = Wiring.of(self.readings, self.ids, names.__getitem__)
-        self.blocks = {
-            self.ids[reading.name, node]: (reading.name, block)
-            for reading in self.readings
-            for node, block in reading.blocks.items()
-        }
-
     def _after_rewrite(self, module: tvm.IRModule, rewrite: Rewrite) -> tvm.IRModule:
         """Find what became of each operator, give the new ones their ids, count the places."""
         before = self.wiring
@@ -211,10 +194,7 @@ class Walk:
         name_variables(self.readings, module, self.printer)
         self._describe(self.data.ops, rewrite.name)
         gone, made = lineage(before, self.wiring)
-        for identity, (fate, successors) in gone.items():
-            operator = self.data.ops[identity]
-            operator.fate, operator.fate_by = fate, rewrite.name
-            operator.replaced_by = successors
+        self._ended(gone, rewrite.name)
         rewrite.after = self._alive(self.wiring)
         rewrite.count = self._places(rewrite.name, gone, made, before)
         return module
@@ -231,9 +211,6 @@ class Walk:
         fed = sum(before.inputs.get(i) != now.inputs.get(i) for i in now.names.keys() - made)
         return max(len(gone) + len(made), fed, 1)
 
-    def _alive(self, wiring: Wiring) -> int:
-        return sum(self.data.ops[i].kind == "operator" for i in wiring.names)
-
     def _refresh(self) -> None:
         """Bound parameters and folded constants are read by operators that stay."""
         if self.state.module is not self.modules["import"]:
@@ -245,20 +222,8 @@ class Walk:
         """Identity after a pass that only regroups."""
         self.readings = read_module(module, self.entry, uncalled=self.boxed, bodies=self.bodies)
         self.ids, lost = resolve(self.readings, self.wiring, self._name)
-        for reading in self.readings:
-            for node in reading.calls:
-                if (reading.name, node) in self.ids:
-                    continue
-                # A pass that makes calls of its own: they live from this step on.
-                identity = self.tagger.new()
-                self.ids[reading.name, node] = identity
-                operator = self.operators.describe(identity, reading, node)
-                operator.created_by = step
-                self.data.ops[identity] = operator
-        for identity in lost:
-            operator = self.data.ops[identity]
-            operator.fate, operator.fate_by = "dead", step
-            del self.wiring.names[identity]
+        self._made_by(step)
+        self._lost(lost, step)
 
     # -- what is said of a step
 
