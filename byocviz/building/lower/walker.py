@@ -10,9 +10,10 @@ import tvm
 from tvm import relax
 
 from byocviz.building.errors import LoweringError
-from byocviz.building.lower.graph import Graph, Tensor, onnx_type
-from byocviz.building.lower.lowered import Lowered, Port
-from byocviz.building.lower.model import OPSETS, clean, written
+from byocviz.building.lower.base import DEEPEST, BaseWalker
+from byocviz.building.lower.graph import Graph, Tensor
+from byocviz.building.lower.lowered import Lowered
+from byocviz.building.lower.model import OPSETS
 from byocviz.building.lower.registry import find
 from byocviz.building.lower.relax_call import RelaxCall
 from byocviz.errors import ModuleError
@@ -26,6 +27,7 @@ _FIXED = (
     "Give the module fixed shapes before it is recorded (relax.transform.BindSymbolicVars, or "
     "shapes= where the model is loaded)."
 )
+_LOWERED_ALREADY = ("relax.call_tir", "relax.call_dps_packed", "relax.call_pure_packed")
 
 
 def lower(
@@ -64,8 +66,9 @@ def examine(
     return errors, _Walker(function, None, opset, module, errors).graph
 
 
-class _Walker:
-    """``errors`` gathers what is refused; None raises the first."""
+class _Walker(BaseWalker):
+    dialect = "Relax"
+    fixed = _FIXED
 
     def __init__(
         self,
@@ -81,99 +84,44 @@ class _Walker:
                 f"A Relax function is wanted, not {type(function).__name__}.",
                 "Give module[name] of a partitioned module.",
             )
-        if opset not in OPSETS:
-            raise ModuleError(
-                f"The opset {opset} is not written here.",
-                f"Choose one from {OPSETS.start} to {OPSETS.stop - 1}.",
-            )
-        self.name = name or plain(attribute(function, "global_symbol") or "subgraph")
-        self.graph = Graph(opset)
+        name = name or plain(attribute(function, "global_symbol") or "subgraph")
+        super().__init__(name, opset, errors, operators)
         self.module = module
-        self.errors = errors
         self.env: dict[Any, Any] = {}
         self.constants: dict[Any, Tensor] = {}
-        self.inputs: list[Port] = []
-        self.variable = ""
-        self.depth = 0
         for index, param in enumerate(function.params):
             self.env[param] = self._input(param.name, param.ty, index, ())
-        self.given = list(operators) if operators is not None else None
-        self.calls = 0
-        result = self._body(function.body)
-        if self.given is not None and len(self.given) != self.calls:
-            raise ModuleError(
-                f"{self.name} has {self.calls} operators and {len(self.given)} ids are given.",
-                "Give the op_ids of the subgraph whose function it is.",
-            )
-        self.tuple_output = isinstance(result, list)
-        self.outputs: list[tuple[Port, Tensor]] = []
-        self._output(result, ())
+        self._edges(self._body(function.body))
 
-    # -- the edges of the model
+    # -- types
 
-    def _refused(self, error: LoweringError) -> None:
-        if self.errors is None:
-            raise error
-        self.errors.append(error)
+    def _fields(self, ty: Any) -> list[Any] | None:
+        return list(ty.fields) if isinstance(ty, relax.TupleType) else None
+
+    def _shape(self, ty: Any) -> tuple[int, ...] | None:
+        return static_shape(ty)
+
+    def _dtype(self, ty: Any) -> str:
+        return dtype_of(ty)
+
+    def _rank(self, ty: Any) -> int:
+        return max(int(getattr(ty, "ndim", 1)), 0)
+
+    def _text(self, ty: Any) -> str:
+        return plain(ty)
 
     def _input(self, name: str, ty: Any, index: int, path: tuple[int, ...]) -> Any:
-        if isinstance(ty, relax.TupleType):
-            return [
-                self._input(f"{name}_{i}", field, index, (*path, i))
-                for i, field in enumerate(ty.fields)
-            ]
-        if isinstance(ty, relax.ShapeType):
-            if ty.values is not None:
-                return relax.ShapeExpr(list(ty.values))
-            self._refused(
-                LoweringError(
-                    "parameter", -1, plain(name), "type", plain(ty), "Its shape is not known now.",
-                    _FIXED,
-                )
-            )  # fmt: skip
-            return relax.ShapeExpr([1] * max(int(ty.ndim), 0))
-        shape, dtype = self._known("parameter", name, ty)
-        tensor = self.graph.input(clean(name), dtype, shape)
-        self.inputs.append(Port(tensor.name, dtype, shape, index, path))
-        return tensor
-
-    def _known(self, what: str, name: str, ty: Any) -> tuple[tuple[int, ...], str]:
-        """Shape and element type of a tensor type; placeholders for what is refused."""
-        shape, dtype = static_shape(ty), dtype_of(ty)
-        if shape is None:
-            self._refused(
-                LoweringError(
-                    what, -1, plain(name), "type", plain(ty), "Engines are built for fixed shapes.",
-                    _FIXED,
-                )
-            )  # fmt: skip
-            shape = (1,) * max(int(getattr(ty, "ndim", 1)), 0)
-        try:
-            onnx_type(dtype)
-        except KeyError:
-            self._refused(
-                LoweringError(
-                    what, -1, plain(name), "dtype", dtype or "unknown", "ONNX has no such type."
-                )
+        if not isinstance(ty, relax.ShapeType):
+            return super()._input(name, ty, index, path)
+        if ty.values is not None:
+            return relax.ShapeExpr(list(ty.values))
+        self._refused(
+            LoweringError(
+                "parameter", -1, plain(name), "type", plain(ty), "Its shape is not known now.",
+                _FIXED,
             )
-            dtype = "float32"
-        return shape, dtype
-
-    def _output(self, value: Any, path: tuple[int, ...]) -> None:
-        if isinstance(value, list):
-            for index, field in enumerate(value):
-                self._output(field, (*path, index))
-            return
-        if not isinstance(value, Tensor):
-            self._refused(
-                LoweringError(
-                    "result", -1, "", "value", type(value).__name__,
-                    "A subgraph gives tensors, or tuples of them.",
-                )
-            )  # fmt: skip
-            return
-        name = self.graph.unique(f"output_{len(self.outputs)}")
-        self.outputs.append((Port(name, value.dtype, value.dims, -1, path), value))
+        )  # fmt: skip
+        return relax.ShapeExpr([1] * max(int(ty.ndim), 0))
 
     # -- expressions
 
@@ -243,7 +191,7 @@ class _Walker:
         function = self.env.get(op, op)
         if isinstance(op, tvm.ir.GlobalVar) and self.module is not None:
             function = self.module[op]
-        if isinstance(function, relax.Function) and self.depth < 64:
+        if isinstance(function, relax.Function) and self.depth < DEEPEST:
             values = [self._value(a, "") for a in call.args[:]]
             self.env.update(zip(function.params[:], values, strict=True))
             self.depth += 1
@@ -261,77 +209,28 @@ class _Walker:
         return self._placeholder(call.ty)
 
     def _operator(self, call: Any, variable: str) -> Any:
-        identity = self._identity(call)
+        identity = self._identity(tag_of(call))
         self.graph.begin(identity, plain(call.op.name), variable)
         args = [self._value(argument, "") for argument in call.args[:]]
         view = RelaxCall(self.graph, call, call.ty, args, identity, variable)
         try:
-            result = self._converted(view, call)
+            result = self._call_converted(view, call)
         except LoweringError as error:
             self._refused(error)
             return self._placeholder(call.ty)
         return result
 
-    def _identity(self, call: Any) -> int:
-        number = self.calls
-        self.calls += 1
-        if self.given is not None and number < len(self.given):
-            return int(self.given[number])
-        return tag_of(call)
-
-    def _converted(self, view: RelaxCall, call: Any) -> Any:
+    def _call_converted(self, view: RelaxCall, call: Any) -> Any:
         function = find(view.name)
-        if function is None:
-            if view.name in ("relax.call_tir", "relax.call_dps_packed", "relax.call_pure_packed"):
-                callee = call.args[0]
-                raise view.refuse(
-                    "function",
-                    plain(getattr(callee, "name_hint", None) or callee.global_symbol),
-                    "It is code already, no operator.",
-                    "Let the prepare step put the operator back (prepare=True), or leave it on "
-                    "TVM.",
-                )
-            raise view.refuse("", "", "It has no converter.", "Register one: @converter(name).")
-        try:
-            result = function(self.graph, view)
-        except LoweringError:
-            raise
-        except Exception as error:  # models come from strangers: whatever it stumbles over
+        if function is None and view.name in _LOWERED_ALREADY:
+            callee = call.args[0]
             raise view.refuse(
-                "converter",
-                function.__name__,
-                f"It failed: {type(error).__name__}: {error}",
-                "Please report it, with the subgraph's text.",
-            ) from error
-        if isinstance(result, Tensor):
-            return self._typed(view, result, view.dtype, view.shape)
-        given = zip(result, view.dtypes, view.shapes, strict=True)
-        return [self._typed(view, *one) for one in given]
-
-    def _typed(self, view: RelaxCall, tensor: Tensor, dtype: str, shape: tuple[int, ...]) -> Tensor:
-        """The tensor with the type that Relax gives the result."""
-        if tensor.dtype != dtype or (tensor.shape is not None and tensor.shape != shape):
-            raise view.refuse(
-                "result",
-                f"{tensor.dtype}{list(tensor.shape or ())}",
-                f"Relax gives {dtype}{list(shape)}: the converter is wrong.",
-                "Please report it, with the subgraph's text.",
+                "function",
+                plain(getattr(callee, "name_hint", None) or callee.global_symbol),
+                "It is code already, no operator.",
+                "Let the prepare step put the operator back (prepare=True), or leave it on TVM.",
             )
-        return tensor if tensor.shape is not None else Tensor(tensor.name, dtype, shape)
-
-    def _placeholder(self, ty: Any) -> Any:
-        """Stands for what was refused, so that the rest can be asked."""
-        if isinstance(ty, relax.TupleType):
-            return [self._placeholder(field) for field in ty.fields]
-        shape = static_shape(ty)
-        if shape is None:
-            shape = (1,) * max(int(getattr(ty, "ndim", 1)), 0)
-        return Tensor(self.graph.unique("refused"), dtype_of(ty) or "float32", shape)
-
-    # -- the model
-
-    def finish(self) -> Lowered:
-        return written(self.name, self.graph, self.inputs, self.outputs, self.tuple_output)
+        return self._converted(view, function)
 
 
 def _numpy(tensor: Any) -> np.ndarray:
