@@ -3,50 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from byocviz.building.lower.call import Call
     from byocviz.building.lower.graph import Graph, Tensor
 
     Result = Tensor | list[Tensor]
-    Converter = Callable[[Graph, Call], Result]
-
-_converters: dict[str, Converter] = {}
+    Converter = Callable[[Graph, Any], Result]
 
 
-def converter(*names: str) -> Callable[[Converter], Converter]:
-    """Register the decorated function for the operators of these names.
+class Registry:
+    """One dialect's converters; those of ``package`` are imported when one is first asked for."""
 
-    It adds nodes to the graph and returns the call's result: a tensor, or a list of them where
-    the operator gives a tuple. A converter registered later for the same name wins.
-    """
+    def __init__(self, package: str) -> None:
+        self._package = package
+        self._converters: dict[str, Converter] = {}
+        self._loaded = False
 
-    def register(function: Converter) -> Converter:
-        for name in names:
-            _converters[name] = function
-        return function
+    def converter(self, *names: str) -> Callable[[Converter], Converter]:
+        """Register the decorated function for the operators of these names.
 
-    return register
+        It adds nodes to the graph and returns the call's result: a tensor, or a list of them
+        where the operator gives a tuple. A converter registered later for the same name wins.
+        """
+
+        def register(function: Converter) -> Converter:
+            for name in names:
+                self._converters[name] = function
+            return function
+
+        return register
+
+    def _load(self) -> None:
+        if self._loaded:
+            return
+        package = import_module(self._package)
+        for module in iter_modules(package.__path__):
+            import_module(f"{package.__name__}.{module.name}")
+        self._loaded = True  # at the end: another thread must not find the half of them
+
+    def converters(self) -> dict[str, Converter]:
+        """All converters by the operator's name."""
+        self._load()
+        return dict(sorted(self._converters.items()))
+
+    def find(self, name: str) -> Converter | None:
+        """The converter of that operator, or None."""
+        self._load()
+        return self._converters.get(name)
 
 
-@lru_cache(maxsize=1)
-def _load() -> None:
-    package = import_module("byocviz.building.lower.convert")
-    for module in iter_modules(package.__path__):
-        import_module(f"{package.__name__}.{module.name}")
-
-
-def converters() -> dict[str, Converter]:
-    """All converters by the operator's name."""
-    _load()
-    return dict(sorted(_converters.items()))
-
-
-def find(name: str) -> Converter | None:
-    """The converter of that operator, or None."""
-    _load()
-    return _converters.get(name)
+REGISTRY = Registry("byocviz.building.lower.convert")
+converter, converters, find = REGISTRY.converter, REGISTRY.converters, REGISTRY.find

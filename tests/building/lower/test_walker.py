@@ -204,7 +204,7 @@ def test_a_converter_of_one_s_own_wins() -> None:
         x = var("x", 2)
         lowered = lower(function([x], lambda b: b.emit(nn.relu(x))))
     finally:
-        registry._converters["relax.nn.relu"] = kept
+        registry.REGISTRY._converters["relax.nn.relu"] = kept
     assert [n.op_type for n in lowered.model.graph.node] == ["Max"]
 
 
@@ -216,7 +216,7 @@ def test_a_converter_that_gives_another_type_is_found_out() -> None:
         with pytest.raises(byocviz.ByocvizError, match="the converter is wrong"):
             lower(function([x], lambda b: b.emit(nn.relu(x))))
     finally:
-        registry._converters["relax.nn.relu"] = kept
+        registry.REGISTRY._converters["relax.nn.relu"] = kept
 
 
 def test_a_converter_that_fails_is_a_refusal() -> None:
@@ -229,7 +229,7 @@ def test_a_converter_that_fails_is_a_refusal() -> None:
             lower(made)
         assert [error.operator for error in check(made)] == ["relax.nn.relu"]
     finally:
-        registry._converters["relax.nn.relu"] = kept
+        registry.REGISTRY._converters["relax.nn.relu"] = kept
 
 
 def test_what_the_nodes_read_and_give_is_known() -> None:

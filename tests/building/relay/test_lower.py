@@ -18,7 +18,7 @@ from tvm import relay  # noqa: E402
 import byocviz  # noqa: E402
 from byocviz.building.errors import LoweringError  # noqa: E402
 from byocviz.building.relay.lower import check, converter, converters, lower  # noqa: E402
-from byocviz.building.relay.lower.registry import _converters  # noqa: E402
+from byocviz.building.relay.lower.registry import REGISTRY  # noqa: E402
 from byocviz.errors import ModuleError  # noqa: E402
 from byocviz.flow.relay.verify import run_module  # noqa: E402
 from tests.building.relay.lab import run_onnx  # noqa: E402
@@ -174,7 +174,7 @@ def test_a_converter_of_one_s_own_wins() -> None:
         (node,) = lower(typed(relay.nn.relu(x()))["main"]).model.graph.node
         assert node.op_type == "Abs"
     finally:
-        _converters["nn.relu"] = before
+        REGISTRY._converters["nn.relu"] = before
 
 
 def test_a_converter_that_fails_or_lies_is_named() -> None:
@@ -185,8 +185,8 @@ def test_a_converter_that_fails_or_lies_is_named() -> None:
             (lambda g, call: g.ints([1]), "wrong"),
         ):
             made.__name__ = "odd"
-            _converters["nn.relu"] = made
+            REGISTRY._converters["nn.relu"] = made
             with pytest.raises(LoweringError, match=said):
                 lower(typed(relay.nn.relu(x()))["main"])
     finally:
-        _converters["nn.relu"] = before
+        REGISTRY._converters["nn.relu"] = before
