@@ -42,11 +42,6 @@ class RelayRule:
     enabled: bool = True
     index: int = -1
 
-    @property
-    def table_name(self) -> str:
-        """The name as MergeComposite takes it."""
-        return self.name
-
 
 def get(backend: str | Backend) -> Backend:
     """A backend whose rules are Relay's, by name; a `Backend` is returned as it is.

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
 from byocviz.flow.identity import Ids
-from byocviz.flow.profile import profile
-from byocviz.flow.reading import Reading, Value
-from byocviz.recording.schema import Operator, Place, Step, Subgraph
+from byocviz.flow.profile import operators_by_name, parameters, profile, total
+from byocviz.flow.reading import Reading, Site, Value
+from byocviz.recording.schema import Operator, Place, Step, Subgraph, Tensor
 
 
 @dataclass
@@ -22,6 +22,39 @@ class Sheet:
     texts: dict[str, str]
     printed: dict[Any, str] | None = field(default_factory=dict)
     """Key of the text of a function object that was printed before; None: print nothing."""
+
+
+def subgraph_of(
+    name: str,
+    site: Site,
+    reading: Reading,
+    members: list[int],
+    inputs: list[Tensor],
+    outputs: list[Tensor],
+    sheet: Sheet,
+) -> Subgraph:
+    """A call of an external function with its figures; ``members`` are its operators' ids."""
+    operators = [i for i in members if sheet.ops[i].kind == "operator"]
+    count, size = parameters(members, sheet.read)
+    nodes = reading.graph.nodes
+    boxes = {nodes[node].parent for node in site.nodes}
+    rules = Counter(nodes[box].label for box in boxes if nodes[box].kind == "composite")
+    return Subgraph(
+        name,
+        site.backend,
+        site.function,
+        site.caller,
+        members,
+        operators_by_name(operators, sheet.ops),
+        dict(sorted(rules.items())),
+        total(sheet.ops[i].macs for i in operators),
+        count,
+        size,
+        total(t.bytes for t in inputs),
+        total(t.bytes for t in outputs),
+        inputs,
+        outputs,
+    )
 
 
 def place_in_place(step: Step, readings: list[Reading], ids: Ids) -> None:

@@ -12,8 +12,14 @@ import tvm
 from tvm import relax
 
 from byocviz.flow.identity import Ids
-from byocviz.flow.placing import Sheet, origin, place_in_place, place_outlined, profiles
-from byocviz.flow.profile import operators_by_name, parameters, total
+from byocviz.flow.placing import (
+    Sheet,
+    origin,
+    place_in_place,
+    place_outlined,
+    profiles,
+    subgraph_of,
+)
 from byocviz.flow.reading import Reading, Site, Value
 from byocviz.flow.relax.compat import attribute, is_tensor_constant, plain
 from byocviz.flow.relax.macs import tensor_bytes, type_text
@@ -104,32 +110,10 @@ def _subgraphs(sites: list[tuple[Reading, Site]], sheet: Sheet, ids: Ids) -> lis
         used[site.function] += 1
         number = used[site.function]
         members = [ids[reading.name, node] for node in site.nodes]
-        operators = [i for i in members if sheet.ops[i].kind == "operator"]
         inputs = _inputs(reading, site, ids)
         outputs = _outputs(reading, site, ids)
-        count, size = parameters(members, sheet.read)
-        rules: dict[str, int] = defaultdict(int)
-        for box in {reading.graph.nodes[node].parent for node in site.nodes}:
-            if reading.graph.nodes[box].kind == "composite":
-                rules[reading.graph.nodes[box].label] += 1
-        found.append(
-            Subgraph(
-                site.function if number == 1 else f"{site.function}#{number}",
-                site.backend,
-                site.function,
-                site.caller,
-                members,
-                operators_by_name(operators, sheet.ops),
-                dict(sorted(rules.items())),
-                total(sheet.ops[i].macs for i in operators),
-                count,
-                size,
-                total(t.bytes for t in inputs),
-                total(t.bytes for t in outputs),
-                inputs,
-                outputs,
-            )
-        )
+        name = site.function if number == 1 else f"{site.function}#{number}"
+        found.append(subgraph_of(name, site, reading, members, inputs, outputs, sheet))
     return found
 
 

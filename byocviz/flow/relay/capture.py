@@ -11,8 +11,15 @@ import tvm
 from tvm import relay
 
 from byocviz.flow.identity import Ids
-from byocviz.flow.placing import Sheet, origin, place_in_place, place_outlined, profiles
-from byocviz.flow.profile import operators_by_name, parameters, total
+from byocviz.flow.placing import (
+    Sheet,
+    origin,
+    place_in_place,
+    place_outlined,
+    profiles,
+    subgraph_of,
+)
+from byocviz.flow.profile import total
 from byocviz.flow.reading import Reading, Site
 from byocviz.flow.relay.compat import attribute, functions_of, key_of
 from byocviz.flow.relay.text import function_text
@@ -128,30 +135,8 @@ def _subgraph(
     reading: Reading, site: Site, sheet: Sheet, ids: Ids, name: str, types: Types
 ) -> Subgraph:
     members = [ids[reading.name, node] for node in site.nodes]
-    operators = [i for i in members if sheet.ops[i].kind == "operator"]
     inputs, outputs = _inputs(reading, site, ids, types), _outputs(reading, site, ids, types)
-    count, size = parameters(members, sheet.read)
-    nodes = reading.graph.nodes
-    rules: dict[str, int] = defaultdict(int)
-    for box in {nodes[node].parent for node in site.nodes}:
-        if nodes[box].kind == "composite":
-            rules[nodes[box].label] += 1
-    return Subgraph(
-        name,
-        site.backend,
-        site.function,
-        site.caller,
-        members,
-        operators_by_name(operators, sheet.ops),
-        dict(sorted(rules.items())),
-        total(sheet.ops[i].macs for i in operators),
-        count,
-        size,
-        total(t.bytes for t in inputs),
-        total(t.bytes for t in outputs),
-        inputs,
-        outputs,
-    )
+    return subgraph_of(name, site, reading, members, inputs, outputs, sheet)
 
 
 def _inputs(reading: Reading, site: Site, ids: Ids, types: Types) -> list[Tensor]:

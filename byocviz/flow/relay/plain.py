@@ -17,7 +17,7 @@ from byocviz.flow.relay.compat import (
     plain,
     typed,
 )
-from byocviz.flow.relay.scopes import Body, Item, has_callee
+from byocviz.flow.relay.scopes import Body, Item, has_callee, with_parts
 
 
 def plain_module(module: tvm.IRModule) -> tvm.IRModule:
@@ -60,29 +60,11 @@ class _Inliner:
         return value(body.root)
 
     def _item(self, item: Item, parts: list[Any], env: dict[int, Any]) -> Any:
-        expr, kind = item.expr, item.kind
-        if kind is relay.Call:
+        if item.kind is relay.Call:
             return self._call(item, parts, env)
-        if kind is relay.Tuple:
-            return relay.Tuple(parts, expr.span)
-        if kind is relay.TupleGetItem:
-            (whole,) = parts
-            if isinstance(whole, relay.Tuple):
-                return whole.fields[int(expr.index)]
-            return relay.TupleGetItem(whole, expr.index, expr.span)
-        if kind is relay.If:
-            return relay.If(*parts, expr.span)
-        if kind is relay.Let:
-            return relay.Let(expr.var, *parts, expr.span)
-        if kind is relay.Function:
-            return relay.function.FunctionWithFields(expr, body=parts[0])
-        if kind is relay.Match:
-            clauses = [
-                relay.Clause(clause.lhs, part)
-                for clause, part in zip(expr.clauses, parts[1:], strict=True)
-            ]
-            return relay.Match(parts[0], clauses, expr.complete)
-        return kind(*parts, expr.span)
+        if item.kind is relay.TupleGetItem and isinstance(parts[0], relay.Tuple):
+            return parts[0].fields[int(item.expr.index)]
+        return with_parts(item, parts)
 
     def _call(self, item: Item, parts: list[Any], env: dict[int, Any]) -> Any:
         call, op = item.expr, item.op

@@ -225,6 +225,28 @@ class Bodies:
         return found[1]
 
 
+def with_parts(item: Item, parts: list[Any]) -> Any:
+    """An expression that is no call, made anew of its parts; see `children_of` for their order."""
+    expr, kind = item.expr, item.kind
+    if kind is relay.Tuple:
+        return relay.Tuple(parts, expr.span)
+    if kind is relay.TupleGetItem:
+        return relay.TupleGetItem(parts[0], expr.index, expr.span)
+    if kind is relay.If:
+        return relay.If(*parts, expr.span)
+    if kind is relay.Let:
+        return relay.Let(expr.var, *parts, expr.span)
+    if kind is relay.Function:
+        return relay.function.FunctionWithFields(expr, body=parts[0])
+    if kind is relay.Match:
+        clauses = [
+            relay.Clause(clause.lhs, part)
+            for clause, part in zip(expr.clauses, parts[1:], strict=True)
+        ]
+        return relay.Match(parts[0], clauses, expr.complete)
+    return kind(*parts, expr.span)
+
+
 def _opens_at(item: Item) -> int | None:
     """The first of its children that stands in a scope of its own; None where none does."""
     if item.kind is relay.If or item.kind is relay.Match:

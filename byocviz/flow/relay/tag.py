@@ -17,7 +17,7 @@ from byocviz.flow.relay.compat import (
     plain,
     with_functions,
 )
-from byocviz.flow.relay.scopes import Bodies, Item, has_callee
+from byocviz.flow.relay.scopes import Bodies, Item, has_callee, with_parts
 
 
 class Tagger:
@@ -72,30 +72,13 @@ class Tagger:
         return relay.function.FunctionWithFields(function, body=made[body.root])
 
     def _item(self, item: Item, made: dict[int, Any], changed: set[int]) -> Any:
-        expr, kind = item.expr, item.kind
         below = any(isinstance(child, int) and child in changed for child in item.children)
-        if kind is relay.Call:
+        if item.kind is relay.Call:
             return self._call(item, made, below)
         if not below:
-            return expr
+            return item.expr
         parts = [made[child] if isinstance(child, int) else child for child in item.children]
-        if kind is relay.Tuple:
-            return relay.Tuple(parts, expr.span)
-        if kind is relay.TupleGetItem:
-            return relay.TupleGetItem(parts[0], expr.index, expr.span)
-        if kind is relay.If:
-            return relay.If(*parts, expr.span)
-        if kind is relay.Let:
-            return relay.Let(expr.var, *parts, expr.span)
-        if kind is relay.Function:
-            return relay.function.FunctionWithFields(expr, body=parts[0])
-        if kind is relay.Match:
-            clauses = [
-                relay.Clause(clause.lhs, part)
-                for clause, part in zip(expr.clauses, parts[1:], strict=True)
-            ]
-            return relay.Match(parts[0], clauses, expr.complete)
-        return kind(*parts, expr.span)
+        return with_parts(item, parts)
 
     def _call(self, item: Item, made: dict[int, Any], below: bool) -> Any:
         call, op = item.expr, item.op
