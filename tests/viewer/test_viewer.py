@@ -348,6 +348,22 @@ def test_neighbours_zoom_fit_minimap_and_pan(view: Open, ssd: Recording) -> None
     assert root.get_attribute("style") != fitted
 
 
+def test_what_a_wide_box_is_stays_in_sight(view: Open, ssd: Recording) -> None:
+    page = view(ssd)
+    title = page.page.locator(".pane-after .boxtop.k-region .box-title").first
+    pane = page.page.locator(".pane-after .canvas").bounding_box()
+    assert pane
+    at = pane["x"] + pane["width"] / 2, pane["y"] + pane["height"] / 2
+    page.page.mouse.move(*at)
+    for _ in range(2):
+        page.page.mouse.wheel(120, 0)
+        page.page.wait_for_timeout(100)
+        words = title.bounding_box()
+        frame = page.page.locator(".pane-after .box.k-region .frame").first.bounding_box()
+        assert words and frame
+        assert frame["x"] < pane["x"] < words["x"] < pane["x"] + 60
+
+
 def test_help_lists_the_keys_and_closes(view: Open, walkthrough: Recording) -> None:
     page = view(walkthrough)
     page.key("?")

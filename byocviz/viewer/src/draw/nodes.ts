@@ -84,26 +84,31 @@ function fit(text: string, room: number, size: number, weight: number): string {
   return clip(text, limit);
 }
 
-/** A box's frame, and its head, which lies above the edges so that it can be clicked. */
+/**
+ * A box's frame, and its head, which lies above the edges so that it can be clicked. The `lead` is
+ * what is written in the head, and has `room` to its right.
+ */
 export function drawBox(
   item: Item, d: Description, mark: Mark | undefined, w: number, h: number, scene: Scene,
-): { g: SVGGElement; top: SVGGElement } {
+): { g: SVGGElement; top: SVGGElement; lead: SVGGElement; room: number } {
   const g = el("g", { class: `box k-${item.kind} ${paintClass(item, d, scene)}` });
   el("rect", { class: "frame", x: 0, y: 0, width: w, height: h, rx: item.kind === "region" ? 14 : 11 }, g);
   const text = boxTitle(item, d);
   const long = textWidth(text, 12.5, 600) > w - 34 && (item.kind === "region" || item.kind === "call");
-  const shown = fit(long ? d.title : text, w - 34, long ? 12.5 : 11.5, 600);
+  const size = item.kind === "region" || item.kind === "call" ? 12.5 : 11.5;
+  const shown = fit(long ? d.title : text, w - 34, size, 600);
   const top = el("g", { class: `boxtop k-${item.kind} ${paintClass(item, d, scene)}` });
   const head = el("g", { class: "head" }, top);
   el("rect", { class: "hit", x: 4, y: 3, width: Math.max(20, w - 8), height: 18, rx: 6 }, head);
-  el("path", { class: "minus", d: "M9 12H17" }, head);
-  label(shown, { class: "box-title", x: 22, y: 16 }, head);
+  const lead = el("g", {}, head);
+  el("path", { class: "minus", d: "M9 12H17" }, lead);
+  label(shown, { class: "box-title", x: 22, y: 16 }, lead);
   if (mark && item.kind !== "run" && item.kind !== "block" && item.kind !== "chunk" && item.kind !== "chain") {
     drawMark(mark, 0, 0, top);
   }
   const title = el("title", {}, head);
   title.textContent = printable(`${text}\nclick to fold`);
-  return { g, top };
+  return { g, top, lead, room: w - 34 - textWidth(shown, size, 600) };
 }
 
 function boxTitle(item: Item, d: Description): string {

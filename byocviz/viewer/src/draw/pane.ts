@@ -1,6 +1,7 @@
 /** One drawing: nodes that move from scene to scene, pan and zoom, marks, and a minimap. */
 import type { Item } from "../graph/tree";
 import { Camera } from "./camera";
+import { Heads } from "./heads";
 import { drawMinimap } from "./minimap";
 import { drawBox, drawEdge, drawNode, hint } from "./nodes";
 import type { Scene } from "./scene";
@@ -46,6 +47,7 @@ export class Pane {
   private nodeLayer: SVGGElement;
   private nodes = new Map<string, Drawn>();
   private boxes = new Map<string, Drawn>();
+  private heads = new Heads();
   private itemOf = new WeakMap<Element, Item>();
   private hintOf = new WeakMap<Element, () => string>();
   private mapFrame = 0;
@@ -70,6 +72,7 @@ export class Pane {
       this.root.style.transform = `translate(${t.x}px,${t.y}px) scale(${t.k})`;
       this.svg.classList.toggle("far", t.k < 0.5);
       this.svg.classList.toggle("tiny", t.k < 0.26);
+      this.heads.follow(-t.x / t.k);
       this.drawMap();
       events.moved();
     });
@@ -255,17 +258,20 @@ export class Pane {
     this.boxLayer.replaceChildren();
     this.headLayer.replaceChildren();
     this.boxes.clear();
+    this.heads.clear();
     scene.view.boxes.forEach((item, j) => {
       const at = scene.layout.boxes[j];
       if (!at) return;
-      const { g, top } = drawBox(item, { ...scene.words.get(item)!, fold: "open" }, scene.marks.get(item), at[2], at[3], scene);
+      const { g, top, lead, room } = drawBox(item, { ...scene.words.get(item)!, fold: "open" }, scene.marks.get(item), at[2], at[3], scene);
       for (const [part, layer] of [[g, this.boxLayer], [top, this.headLayer]] as const) {
         part.style.transform = `translate(${at[0]}px,${at[1]}px)`;
         layer.appendChild(part);
         this.itemOf.set(part, item);
       }
       this.boxes.set(item.key, { g, item, sign: "", x: at[0], y: at[1] });
+      this.heads.add(lead, at[0], room);
     });
+    this.heads.follow(-this.camera.t.x / this.camera.t.k);
   }
 
   private drawEdges(scene: Scene, seen: (from: number, to: number) => boolean): void {
