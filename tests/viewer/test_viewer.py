@@ -360,7 +360,8 @@ def test_what_a_wide_box_is_stays_in_sight(view: Open, ssd: Recording) -> None:
         page.page.wait_for_timeout(100)
         words = title.bounding_box()
         frame = page.page.locator(".pane-after .box.k-region .frame").first.bounding_box()
-        assert words and frame
+        assert words
+        assert frame
         assert frame["x"] < pane["x"] < words["x"] < pane["x"] + 60
 
 
