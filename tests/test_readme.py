@@ -13,6 +13,7 @@ from tvm import relax
 import byocviz
 from byocviz.cli import commands
 from byocviz.models import ssd
+from tests import small_ssd
 
 README = (Path(__file__).parent.parent / "README.md").read_text("utf-8")
 
@@ -39,7 +40,7 @@ def test_the_python_examples(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     first, second, building, explorer, third = blocks("python")
-    model = ssd.path()
+    model = small_ssd.write(tmp_path / "small.onnx")  # the SSD's own figures: see the notebooks
     monkeypatch.setattr("byocviz._show._has_display", lambda: False)
     exec(first.replace("model.onnx", str(model)).replace("model.byocviz", "m.byocviz"), scope)
     assert (tmp_path / "m.byocviz").exists()
@@ -47,6 +48,7 @@ def test_the_python_examples(
     photo = ssd.photos()["chelsea"]
     exec(building.replace("photo.jpg", str(photo)).replace("model.byocviz", "m.byocviz"), scope)
     assert scope["build"].recording.results.latency.variants
+    assert scope["build"].recording.results.photos
     assert (tmp_path / "ssd.png").exists()
     loaded = byocviz.load_build(tmp_path / "model-build", progress=False)
     for one, other in zip(loaded.run(scope["image"]), scope["outputs"], strict=True):
