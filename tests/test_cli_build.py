@@ -78,9 +78,11 @@ def test_the_recording_is_kept_where_the_build_fails(
     model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = tmp_path / "small.byocviz"
-    failing = ["build", str(model), "-o", str(output), "--target", "no_such_target"]
+    failing = ["build", str(model), "-o", str(output), "--no-cache", "--time-limit", "0.0001"]
     assert main(failing) == 1
-    assert "no target" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "took longer" in said
+    assert "--time-limit SECONDS" in said
     assert byocviz.load(output).results.build is None
     earlier = output.read_bytes()
     assert main(failing) == 1
@@ -314,9 +316,21 @@ def test_a_mend_names_the_option_of_the_command_line(
         (["--target", "no_such_target"], "no target"),
         (["--target", "c"], "cannot compile and run for 'c'"),
         (["--target", '{"kind": "llvm", "mtriple": "riscv64"}'], "processor riscv64"),
+        (["--backend", "no_such"], "no_such"),
+        (["--off", "no_such"], "no rule 'no_such'"),
+        (["--no-rewrite", "no_such"], "no rewrite named 'no_such'"),
+        (["--only", "add", "--on", "add"], "--only cannot go with"),
+        (["--min-ops", "-1"], "--min-ops is -1"),
+        (["--option", "treads=2"], "treads"),
+        (["--option", "threads=-2"], "threads"),
+        (["--inputs", "none.npz"], "none.npz"),
+        (["--detect", "none.jpg"], "none.jpg"),
+        (["--html", "x.txt"], "no page"),
+        (["--plot", "x.txt"], "no format"),
+        (["--plot", "x.png", "--no-latency"], "--no-latency leaves it out"),
     ],
 )
-def test_bad_arguments(
+def test_bad_arguments_are_refused_before_the_model_is_read(
     model: Path,
     tmp_path: Path,
     arguments: list[str],
@@ -324,6 +338,10 @@ def test_bad_arguments(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    def read(*_: object, **__: object) -> None:
+        raise AssertionError("the model was read")
+
+    monkeypatch.setattr(byocviz.models, "load", read)
     monkeypatch.chdir(tmp_path)
     try:
         status = main(["build", str(model), "-o", "x", "--no-cache", *arguments])

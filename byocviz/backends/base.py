@@ -91,9 +91,7 @@ class Backend:
             own = self._entries()
             more = list(rules)
             if self.lowers:
-                from byocviz.backends.lowerable import only_lowerable
-
-                more = only_lowerable(self._fusions(more))
+                more = self._only_lowerable(more)
             return [*more, *own] if first else [*own, *more]
 
         table = f"{self.table}\npatterns = [...]  # and the rules added by with_rules"
@@ -111,9 +109,7 @@ class Backend:
             return self
 
         def patterns() -> list[Any]:
-            from byocviz.backends.lowerable import only_lowerable
-
-            return only_lowerable(self._fusions(self._entries()))
+            return self._only_lowerable(self._entries())
 
         table = self.table or "patterns = [...]  # the backend's own table"
         table += (
@@ -132,6 +128,12 @@ class Backend:
                 "patterns.",
                 "Give a list of (name, pattern, ...) tuples, or a function that returns one.",
             ) from error
+
+    def _only_lowerable(self, entries: list[Any]) -> list[Any]:
+        from byocviz.backends.lowerable import only_lowerable
+        from byocviz.backends.relay_lowerable import of_relay
+
+        return only_lowerable(entries if of_relay(entries) else self._fusions(entries))
 
     def _fusions(self, entries: list[Any]) -> list[Any]:
         from tvm.relax.transform import FusionPattern

@@ -11,7 +11,7 @@ from byocviz.backends.refusal import Refusal, refuse
 Ask = Callable[[Any], Refusal | None]
 """Is asked about a match as a Relax function; says why it is not taken, or None."""
 
-_MOST_KEPT = 4096
+MOST_KEPT = 4096
 """Answers kept at a time."""
 
 
@@ -20,9 +20,14 @@ def only_lowerable(patterns: Iterable[Any]) -> list[Any]:
 
     A pattern may be the tuple that TVM takes for one. Its own check is asked first. Where the
     lowering refuses, the check says why (`byocviz.backends.refusal`), and the reason in a recording
-    has the code ``not-lowerable``.
+    has the code ``not-lowerable``. Relay's rules are taken as well.
     """
-    return guarded(patterns, lowering)
+    from byocviz.backends import relay_lowerable
+
+    rules = list(patterns)
+    if relay_lowerable.of_relay(rules):
+        return relay_lowerable.only_lowerable(rules)
+    return guarded(rules, lowering)
 
 
 def guarded(patterns: Iterable[Any], ask: Ask) -> list[Any]:
@@ -68,7 +73,7 @@ class _Answers:
         # By the very expressions, which are held on to: another may not get one's address.
         key = tuple(part for binding in bindings for part in binding)
         if key not in self.known:
-            if len(self.known) >= _MOST_KEPT:
+            if len(self.known) >= MOST_KEPT:
                 self.known.clear()
             self.known[key] = self.ask(function_of(bindings, context.matched_expr))
         return self.known[key]
@@ -109,6 +114,14 @@ def lowering(function: Any) -> Refusal | None:
 
     errors = check(function)
     return said_of(errors) if errors else None
+
+
+def convertible(operator: str) -> bool:
+    """Whether there is a converter for the operator of that name, so that a rule for it could take
+    some of its calls."""
+    from byocviz.building.lower.registry import find
+
+    return find(operator) is not None
 
 
 def said_of(errors: Sequence[Any]) -> Refusal:

@@ -7,6 +7,7 @@ operator's attribute ``target.<backend>``, and AnnotateTarget asks it.
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -132,6 +133,12 @@ def rules(
     ``switches`` is as in `Backend.rules`. Raises `BackendError` for a name that no rule has, an
     empty table, or an entry that is no rule.
     """
+    if not backend.name or backend.name == "default":
+        raise BackendError(
+            f"A backend for Relay cannot be called {backend.name!r}: AnnotateTarget calls what "
+            "stays on TVM 'default'.",
+            "Give it another name.",
+        )
     found = [_rule(backend, i, entry) for i, entry in enumerate(backend._entries())]
     found.sort(key=lambda rule: rule.pattern is None)  # MergeComposite runs before AnnotateTarget
     found = [
@@ -164,8 +171,13 @@ def _rule(backend: Backend, index: int, entry: Any) -> RelayRule:
         )
     name, what = str.__str__(entry[0]), entry[1]
     check = entry[2] if len(entry) == 3 else None
+    if check is not None and not callable(check):
+        raise BackendError(
+            f"The check of the rule {name!r} is {check!r}, which cannot be called.",
+            "Give a function that takes the matched expression and returns True or False.",
+        )
     if isinstance(what, str):
-        return RelayRule(name, None, str.__str__(what), check)
+        return RelayRule(name, None, _operator(name, str.__str__(what)), check)
     if not isinstance(what, DFPattern):
         raise BackendError(
             f"The rule {name!r} of the backend {backend.name!r} has {type(what).__name__} for a "
@@ -180,6 +192,21 @@ def _rule(backend: Backend, index: int, entry: Any) -> RelayRule:
             "stands before the first full stop as the compiler's name.",
         )
     return RelayRule(name, what, "", check)
+
+
+def _operator(rule: str, name: str) -> str:
+    from tvm.ir import Op
+
+    known = [str.__str__(str(n)) for n in Op.list_op_names()]
+    if name in known:
+        return name
+    near = difflib.get_close_matches(name, known, n=3)
+    raise BackendError(
+        f"The rule {rule!r} is about the operator {name!r}, which this TVM does not have.",
+        f"Did you mean {' or '.join(near)}?"
+        if near
+        else "Those that it has: tvm.ir.Op.list_op_names().",
+    )
 
 
 def _tutorial() -> Backend:
@@ -289,6 +316,12 @@ def tensorrt_target(**options: Any) -> Iterator[None]:
         yield
     finally:
         tensorrt.get_tensorrt_target = before
+
+
+def lowerable(backend: Backend) -> Backend:
+    """`Backend.lowerable`, such that the text of a table that was given stays one that runs."""
+    made = backend.lowerable()
+    return made if backend.table else replace(made, table="")
 
 
 def operator_checks(backend: Backend, off: Iterable[str] = ()) -> dict[str, Any]:

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from byocviz.backends import Backend
-from byocviz.errors import ArgumentError, missing
+from byocviz.building.errors import BuildError
+from byocviz.building.names import CODEGENS
+from byocviz.errors import ArgumentError, StepMissing, missing
 from byocviz.progress import progress as show_progress
-from byocviz.recording import Recording
+from byocviz.recording import STEPS, Recording
 
 if TYPE_CHECKING:
     import tvm
@@ -73,6 +75,7 @@ def build(
     from byocviz.building.built import Build, Plan
     from byocviz.building.cache import EngineCache
     from byocviz.building.engines import must_be_sound
+    from byocviz.building.runtimes.base import usable
     from byocviz.building.runtimes.options import mapping
     from byocviz.flow.record import record
 
@@ -90,8 +93,9 @@ def build(
         recording = x
     else:
         name = getattr(backend, "name", backend) or "tensorrt"
+        possible(target, codegen, step)
         if codegen != "native" and isinstance(name, str):
-            runtimes.chosen_for(runtime, name, options)
+            usable(runtimes.chosen_for(runtime, name, options)[0].runtime)
         recording = record(x, backend or "tensorrt", progress=progress)
     wanted = recording.step(step or recording.last.name)
     module = recording.module(wanted.name)
@@ -129,6 +133,28 @@ def build(
             tell=shown.update,
         )
     return Build(recording, wanted, runnable, plan, progress=progress)
+
+
+def possible(target: Any = None, codegen: str = "python", step: str | None = None) -> None:
+    """Refuse what cannot be built here whatever the model, before anything is done for it.
+
+    Raises `BuildError` for a target or a codegen, `StepMissing` for a step that there is never.
+    """
+    if codegen not in CODEGENS:
+        raise BuildError(
+            f"There is no codegen {codegen!r}.", "Say 'python' for byocviz's or 'native' for TVM's."
+        )
+    if step is not None and step not in STEPS:
+        raise StepMissing(f"There is no step {step!r}.", f"The steps: {', '.join(STEPS)}.")
+    if target is None:
+        return
+    try:
+        from tvm import relax  # noqa: F401
+    except ImportError:
+        from byocviz.building.relay.compiled import target_of
+    else:
+        from byocviz.building.compiled import target_of
+    target_of(target)
 
 
 def _builder(ir: str) -> Callable[..., BuiltModule]:

@@ -20,7 +20,7 @@ from byocviz.building.report import report
 from byocviz.building.runnable import BuiltModule
 from byocviz.building.runtimes import Choice, Engine
 from byocviz.building.variants import Alone, Whole
-from byocviz.errors import ArgumentError, ModuleError, StepMissing
+from byocviz.errors import ArgumentError, ModuleError
 from byocviz.recording import Recording
 from byocviz.recording.results import BuildInfo, Check, Latency, Photo, Results
 from byocviz.recording.schema import Step
@@ -149,19 +149,14 @@ class Build:
             return self._alone
 
     def whole(self) -> Whole:
-        """The runtime alone on the whole model, prepared as the recording says, or what it cannot;
-        made once. Not for a native codegen."""
+        """The runtime alone on the whole model, or what it cannot; made once. It is given the
+        model file that was recorded, else the module, prepared as the recording says. Not for a
+        native codegen."""
+        from byocviz.building.original import whole
+
         with self._lock:
             if self._whole is None:
-                steps = {s.name for s in self.recording.steps if s.error is None}
-                try:
-                    module = self.recording.module("prepare" if "prepare" in steps else "import")
-                except StepMissing as error:
-                    return Whole(None, cannot="not saved with the build", detail=error.message)
-                self._whole = Whole.of(
-                    lambda: self.runnable.lower_whole(module),
-                    lambda one: self.plan.engine(one).engine,
-                )
+                self._whole = whole(self)
             return self._whole
 
     def imported(self) -> Any:
@@ -222,9 +217,10 @@ class Build:
     ) -> Latency:
         """Time TVM alone, TVM with the runtime, and the runtime alone, in turn.
 
-        Where the runtime does not take the whole model, its bar says what it cannot, and one more
-        is timed: the runtime on the part that it takes. ``settings`` are more partitions of the
-        same module to be timed beside this one, by the name that the chart shows: what `record`
+        The runtime alone gets the model file that was recorded, where there is one, else the whole
+        module as one ONNX model. Where it does not take that, its bar says what it cannot, and one
+        more is timed: the runtime on the part that it takes. ``settings`` are more partitions of
+        the same module to be timed beside this one, by the name that the chart shows: what `record`
         takes (``{"as imported": {"prepare": False, "prune": False}}``), a `Recording` of it or a
         `Build`. ``name`` is what this one is called beside them. Inputs are put on the device
         before the clock runs, and the device is waited for. ``warmup`` and ``repeat`` are rounds;
@@ -234,10 +230,16 @@ class Build:
         """
         from byocviz.building.comparison import compare_latency
 
-        if not all(isinstance(n, int) for n in (repeat, warmup)) or repeat < 1 or warmup < 0:
+        whole = all(isinstance(n, int) and not isinstance(n, bool) for n in (repeat, warmup))
+        if not whole or repeat < 1 or warmup < 0:
             raise ArgumentError(
                 f"repeat is {repeat!r} and warmup {warmup!r}.",
                 "Give at least one round to be timed, and none or more to warm up.",
+            )
+        if settings is not None and not isinstance(settings, Mapping):
+            raise ArgumentError(
+                f"settings is a {type(settings).__name__}.",
+                'Give what record takes by name, as {"as imported": {"prepare": False}}.',
             )
         with self._lock:
             result = compare_latency(

@@ -17,7 +17,7 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -66,7 +66,17 @@ def receive(stream: BinaryIO) -> dict[str, Any] | None:
     return message
 
 
+Answer = Callable[[Mapping[str, Any], Callable[[Mapping[str, Any]], None]], dict[str, Any]]
+"""Answers one message; its second argument sends what is to be heard before."""
+
+
 def main() -> None:
+    state = _State()
+    serve(lambda message, _: _answer(state, message))
+
+
+def serve(answer: Answer) -> None:
+    """Answer one message after the other until the parent is gone; does not return."""
     # Native libraries print to 1 and read from 0: those are for them, the copies are for us.
     asked = os.fdopen(os.dup(0), "rb")
     answers = os.fdopen(os.dup(1), "wb")
@@ -78,9 +88,8 @@ def main() -> None:
     jobs: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     # A thread, so that a build is given up when the parent is gone.
     threading.Thread(target=_listen, args=(asked, jobs), daemon=True).start()
-    state = _State()
     while True:
-        send(answers, _answer(state, jobs.get()))
+        send(answers, answer(jobs.get(), lambda heard: send(answers, heard)))
 
 
 def _expendable() -> None:

@@ -20,6 +20,7 @@ from tvm import relax
 from tvm_ffi.registry import remove_global_func
 
 from byocviz.building.errors import BuildError, last_line
+from byocviz.building.names import CODEGENS
 from byocviz.building.recursion import recursive, take_out
 from byocviz.building.runtimes.base import Engine
 from byocviz.flow.relax.compat import attribute, plain
@@ -56,7 +57,7 @@ def offload(
     where ``"native"`` is and it has none or the module is recursive, where an external function
     has the name of a global function of TVM's, and where RunCodegen fails.
     """
-    if codegen not in ("python", "native"):
+    if codegen not in CODEGENS:
         raise BuildError(
             f"There is no codegen {codegen!r}.", "Say 'python' for byocviz's or 'native' for TVM's."
         )

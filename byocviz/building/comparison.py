@@ -150,12 +150,12 @@ def _runtime(build: Build, inputs: Mapping[str, Any]) -> list[Candidate]:
     if plan.choice is None:
         return []  # a native codegen's runtime cannot be called by itself
     variant = Variant(f"{plan.title} alone", "runtime", subgraphs=1, coverage_ops=1.0)
-    variant.note = "the whole model, as one graph"
     if build.info.cannot_run:
         variant.cannot = build.info.cannot_run[:300]
         return [Candidate(variant)]
     whole = build.whole()
     if whole.engine is not None:
+        variant.note = whole.what
         values = [inputs[name] for name in whole.names]
         run = calling(whole.engine, build.runnable.device, engine_inputs(whole.engine, values))
         return [Candidate(variant, whole.first.watched(run), first=lambda: whole.first.seconds)]

@@ -132,20 +132,21 @@ def _one(
     notes = Notes(kept.timing())
     before = notes.timing
     plan, seconds = maker.plan(subgraph, model, notes)
-    if runtime.serializes and plan is None:
+    began = time.perf_counter()
+    missing = runtime.serializes and plan is None
+    made = None if missing else runtime.load(subgraph, plan, options)
+    if made is None:
         raise BuildError(
             f"{runtime.title} gave no engine of the subgraph {subgraph.name}.",
             "Take another runtime.",
             subgraph=subgraph.name,
         )
-    began = time.perf_counter()
-    engine = runtime.load(subgraph, plan, options)
     if plan is None:
-        return BuiltEngine(engine, time.perf_counter() - began, False, None)
+        return BuiltEngine(made, time.perf_counter() - began, False, None)
     kept.keep(model, plan)
     if notes.timing != before:
         kept.keep_timing(notes.timing)
-    return BuiltEngine(engine, seconds, False, len(plan))
+    return BuiltEngine(made, seconds, False, len(plan))
 
 
 def operators(subgraph: Lowered, most: int = 6) -> str:

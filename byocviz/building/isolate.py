@@ -16,7 +16,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -49,11 +49,15 @@ class Lost(Exception):
 class Child:
     """One child process, from `start` to `close`; as a context manager, from the first job on.
 
-    ``folder`` is private to it and the user, and goes with it.
+    ``folder`` is private to it and the user, and goes with it. ``module`` is what the child runs:
+    it calls `child.serve`.
     """
 
-    def __init__(self, cancel: Cancel | None = None) -> None:
+    def __init__(
+        self, cancel: Cancel | None = None, module: str = "byocviz.building.child"
+    ) -> None:
         self._cancel = cancel or Cancel()
+        self._module = module
         self._process: subprocess.Popen[bytes] | None = None
         self._answers: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         self._printed = bytearray()
@@ -79,12 +83,17 @@ class Child:
         return self._process.pid if self._process else None
 
     def ask(
-        self, message: Mapping[str, Any], time_limit: float | None, memory_limit: int | None = None
+        self,
+        message: Mapping[str, Any],
+        time_limit: float | None,
+        memory_limit: int | None = None,
+        heard: Callable[[dict[str, Any]], None] | None = None,
     ) -> dict[str, Any]:
         """The answer to one message; starts the child where there is none.
 
         ``time_limit`` is in seconds, ``memory_limit`` in bytes of resident memory (where the
-        system tells of it in /proc). Raises `Lost`, after which the child is gone, and
+        system tells of it in /proc). ``heard`` is called with messages that come before the answer:
+        those with a key ``heard``. Raises `Lost`, after which the child is gone, and
         `BuildCancelled`.
         """
         self._cancel.check()
@@ -100,7 +109,9 @@ class Child:
             while True:
                 try:
                     answer = self._answers.get(timeout=_GLANCE)
-                    break
+                    if answer is None or heard is None or "heard" not in answer:
+                        break
+                    heard(answer)
                 except queue.Empty:
                     pass
                 self._cancel.check()
@@ -144,9 +155,9 @@ class Child:
     def _start(self) -> None:
         if not sys.executable or getattr(sys, "frozen", False):
             raise BuildError(
-                "Engines are built in a process of their own, and this program has no Python "
+                "This works in a process of its own, and this program has no Python "
                 "interpreter to start (sys.executable).",
-                "Build with isolate=False.",
+                "Build with isolate=False, explore with isolated=False.",
             )
         here = os.getcwd() if _exists() else ""
         paths = [os.path.abspath(p) if p else here for p in sys.path]
@@ -154,7 +165,7 @@ class Child:
         # It works in an empty folder: ``-m`` looks there first.
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "byocviz.building.child"],
+                [sys.executable, "-m", self._module],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from byocviz.errors import missing
 from byocviz.progress import progress as show_progress
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from byocviz.building.engines import BuiltEngine
     from byocviz.building.lower import Lowered
     from byocviz.building.manifest import Manifest, SavedEngine
-    from byocviz.building.module import Runnable
+    from byocviz.building.runnable import BuiltModule
     from byocviz.recording import Recording
 
 
@@ -30,17 +30,14 @@ def load_build(folder: str | os.PathLike[str], *, progress: bool | None = None) 
     """
     try:
         import tvm  # noqa: F401
-        from tvm import relax  # noqa: F401
     except ImportError as error:
         raise missing("TVM with Relax (apache-tvm)", "relax", "to run a build") from error
     from byocviz.building import manifest as kept
     from byocviz.building.built import Build, Plan
-    from byocviz.building.codegen import Offloaded
     from byocviz.building.runtimes import Choice, get
     from byocviz.building.runtimes.base import usable
     from byocviz.building.runtimes.options import chosen
     from byocviz.building.saved import path_of
-    from byocviz.building.signature import from_json
     from byocviz.recording import load
 
     place = path_of(folder)
@@ -48,11 +45,12 @@ def load_build(folder: str | os.PathLike[str], *, progress: bool | None = None) 
     with show_progress(f"Loading {place.name}", enabled=progress):
         recording = load(place / kept.RECORDING)
         _belongs(manifest, recording, place)
+        language = dialect(recording.ir)
         runtime = get(manifest.runtime)
         usable(runtime)
         options = chosen(runtime, manifest.options)
-        target = _target(manifest)
-        module = from_json((place / kept.SIGNATURE).read_bytes(), manifest.entry)
+        target = _target(manifest, language)
+        signature = language.from_json((place / kept.SIGNATURE).read_bytes(), manifest.entry)
         lowered = {e.symbol: _lowered(e, place, n) for n, e in enumerate(manifest.engines)}
         plan = Plan(
             manifest.backend,
@@ -62,13 +60,7 @@ def load_build(folder: str | os.PathLike[str], *, progress: bool | None = None) 
         )
         built = _engines(manifest, place, plan, lowered)
         runnable = _runnable(
-            place,
-            manifest.entry,
-            Offloaded(module),
-            library,
-            target,
-            lowered,
-            built,
+            place, language, manifest.entry, signature, library, target, lowered, built
         )
     info = recording.results.build
     # What it took to build is what it took then, not to load it.
@@ -96,48 +88,84 @@ def _belongs(manifest: Manifest, recording: Recording, folder: Path) -> None:
             raise damaged(folder, f"its recording is of another build (another {what})")
 
 
+class Dialect(Protocol):
+    """What is of one of TVM's languages alone in a build that is kept: a module of functions."""
+
+    def target_of(self, target: Any) -> Any:
+        """A target, or what TVM makes one of. Raises `BuildError`."""
+
+    def to_json(self, function: Any) -> str:
+        """The entry's parameters, as TVM writes a module."""
+
+    def from_json(self, data: bytes, entry: str) -> Any:
+        """What that says. Raises `BuildError`."""
+
+    def restored(
+        self,
+        entry: str,
+        signature: Any,
+        module: Any,
+        target: Any,
+        lowered: dict[str, Lowered],
+        built: dict[str, BuiltEngine],
+        library: Path,
+    ) -> tuple[BuiltModule, bool]:
+        """The parts put together, and whether the library takes what the signature (of
+        `from_json`) says. Raises whatever TVM does where they do not fit each other."""
+
+
+def dialect(ir: str) -> Dialect:
+    """By the name that a recording has. Raises `MissingPackage` where this TVM lacks it."""
+    if ir == "relay":
+        try:
+            from tvm import relay  # noqa: F401
+        except ImportError as error:
+            raise missing("TVM with Relay", "relay", "to run a build of a Relay module") from error
+        from byocviz.building.relay import restore as of_relay
+
+        return of_relay
+    try:
+        # A TVM with Relay may have a Relax, too, which is an older one.
+        from byocviz.building import restore as of_relax
+    except ImportError as error:
+        raise missing("TVM with Relax (apache-tvm)", "relax", "to run a build") from error
+    return of_relax
+
+
 def _runnable(
     folder: Path,
+    language: Dialect,
     entry: str,
-    offloaded: Any,
+    signature: Any,
     library: Path,
     target: Any,
     lowered: dict[str, Lowered],
     built: dict[str, BuiltEngine],
-) -> Runnable:
+) -> BuiltModule:
     """The parts, put together where they are of one build."""
-    from byocviz.building.compiled import device_of
     from byocviz.building.errors import last_line
     from byocviz.building.manifest import damaged
-    from byocviz.building.module import Runnable
 
-    executable = _library(folder, library)
-    device = device_of(target)
-    params = [str(param.name) for param in offloaded.module[entry].params]
+    module = _library(folder, library)
     try:
-        runnable = Runnable(
-            entry, offloaded, executable, target, device, lowered, built, library=library
+        runnable, fits = language.restored(
+            entry, signature, module, target, lowered, built, library
         )
-        machine = runnable.vm.module
-        count = int(machine["get_function_arity"](entry))
-        names = [str(machine["get_function_param_name"](entry, n)) for n in range(count)]
     except Exception as error:
         what = f"the library and the engines do not fit each other ({last_line(error)})"
         raise damaged(folder, what) from error
-    if names != params:
+    if not fits:
         raise damaged(folder, "the library takes other parameters than the signature says")
     return runnable
 
 
-def _target(manifest: Manifest) -> Any:
+def _target(manifest: Manifest, language: Dialect) -> Any:
     import json
 
-    from byocviz.building.compiled import target_of
-
     try:
-        return target_of(json.loads(manifest.target))
+        return language.target_of(json.loads(manifest.target))
     except (ValueError, RecursionError):
-        return target_of(manifest.target)  # a name
+        return language.target_of(manifest.target)  # a name
 
 
 def _library(folder: Path, library: Path) -> Any:

@@ -55,11 +55,6 @@ def save(build: Build, folder: str | os.PathLike[str]) -> Path:
             "A build by a native codegen is not saved by byocviz.",
             "Use TVM's own: build.runnable.executable.export_library(path).",
         )
-    if not hasattr(build.runnable, "offloaded"):
-        raise BuildError(
-            "A build of a Relay module is not saved by byocviz.",
-            "Save its recording (build.recording.save), or record the model as Relax.",
-        )
     # Not after the target: a name may be as long as the file system takes.
     temporary = target.with_name(f".byocviz-{secrets.token_hex(8)}")
     try:
@@ -140,7 +135,7 @@ def _put(temporary: Path, target: Path) -> None:
 
 
 def _write(build: Build, folder: Path) -> dict[str, SavedFile]:
-    from byocviz.building.signature import to_json
+    from byocviz.building.loaded import dialect
 
     runnable: Any = build.runnable
     library = folder / "module.so"
@@ -149,7 +144,8 @@ def _write(build: Build, folder: Path) -> dict[str, SavedFile]:
     if runnable.library is not None and runnable.library.name != name:
         raise _gone(runnable.library, "is another than it was")
     os.replace(library, folder / name)
-    (folder / SIGNATURE).write_text(to_json(runnable.function), encoding="utf-8")
+    signature = dialect(build.recording.ir).to_json(runnable.function)
+    (folder / SIGNATURE).write_text(signature, encoding="utf-8")
     for number, (symbol, lowered) in enumerate(runnable.lowered.items()):
         (folder / "engines" / f"{number}.onnx").write_bytes(lowered.serialized())
         plan = runnable.built[symbol].engine.serialized()

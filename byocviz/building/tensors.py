@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from tvm import relax
 
 from byocviz.flow.relax.inputs import Symbols, placed_inputs
@@ -22,6 +23,8 @@ def checked(function: relax.Function, entry: str, inputs: Inputs) -> list[Any]:
     """
     # One tensor is not a list of its rows.
     lone = len(function.params) == 1 and isinstance(function.params[0].ty, relax.TensorType)
+    if isinstance(inputs, memoryview):
+        inputs = np.asarray(inputs)  # Python takes it for a sequence, and cannot go through it
     if lone and hasattr(inputs, "shape") and hasattr(inputs, "dtype"):
         inputs = [inputs]
     placed = placed_inputs(function, entry, inputs, every=True)

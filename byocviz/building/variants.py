@@ -12,6 +12,7 @@ import numpy as np
 from byocviz.building.errors import LoweringError
 from byocviz.building.lower.lowered import Lowered
 from byocviz.building.runtimes import Engine
+from byocviz.building.runtimes.base import blamed
 from byocviz.errors import ByocvizError
 
 if TYPE_CHECKING:
@@ -118,6 +119,7 @@ class Whole:
     """Of the parameters of the function that it is of."""
     cannot: str = ""
     detail: str = ""
+    what: str = "the whole model, as one graph"
     first: First = field(default_factory=First)
 
     @classmethod
@@ -125,16 +127,37 @@ class Whole:
         cls, lower: Callable[[], tuple[Lowered, list[str]]], build: Callable[[Lowered], Engine]
     ) -> Whole:
         """``lower`` gives the model and the parameters' names, ``build`` makes the engine."""
+        lowered = None
         try:
             lowered, names = lower()
             return cls(build(lowered), names)
         except LoweringError as error:
-            operator = error.operator.removeprefix("relax.")
-            return cls(None, cannot=operator, detail=error.message)
+            return cls(None, cannot=_in_the_way(error), detail=f"{error.why} ({_MODULE})")
         except ByocvizError as error:
-            operator = str(getattr(error, "operator", "")).removeprefix("relax.")
+            operator = _operator_in(lowered, error.message)
             cannot = operator or error.message.partition("\n")[0][:120]
             return cls(None, cannot=cannot, detail=error.message)
+
+
+_MODULE = "recorded from an ONNX file, the file itself would be run"
+
+
+def _operator_in(lowered: Lowered | None, text: str) -> str:
+    """The operator that a runtime's refusal is about, as far as it names one."""
+    if lowered is None:
+        return ""
+    found = lowered.calls.get(blamed(lowered, text), "")
+    names = [found] if found else {op for op in lowered.calls.values() if f"{op}: " in text}
+    return max(names, key=len, default="").removeprefix("relax.")
+
+
+def _in_the_way(error: LoweringError) -> str:
+    """What ONNX has no equal for, in words."""
+    operator = error.operator.removeprefix("relax.")
+    if operator.startswith("call_") and error.value:
+        what = "the TIR function" if "tir" in operator else "the external function"
+        return f"{what} {error.value}, which ONNX does not have"
+    return operator
 
 
 def calling(engine: Engine, device: Any, inputs: Sequence[Any]) -> Run:

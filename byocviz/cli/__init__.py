@@ -51,6 +51,8 @@ def _run(argv: Sequence[str] | None) -> int:
         mend = error.mend
         if "shapes=" in mend and hasattr(arguments, "shape"):
             mend += "\nOn the command line: --shape NAME=1,3,300,300"
+        if "time_limit" in mend and hasattr(arguments, "time_limit"):
+            mend += "\nOn the command line: --time-limit SECONDS"
         _say_error(error.message, mend)
         return 1
 

@@ -126,11 +126,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _wanted(arguments: argparse.Namespace) -> _Wanted:
+    from byocviz.building.build import possible
     from byocviz.building.runtimes import chosen_for
+    from byocviz.building.runtimes.base import usable
     from byocviz.building.saved import replaceable
 
     output = record.place(arguments)
-    chosen_for(arguments.runtime, arguments.backend, dict(arguments.option))
+    record.possible(arguments)
+    possible(arguments.target)
+    usable(chosen_for(arguments.runtime, arguments.backend, dict(arguments.option))[0].runtime)
     if arguments.save is not None:
         replaceable(arguments.save)
     if arguments.plot is not None and arguments.no_latency and not arguments.detect:
@@ -142,9 +146,17 @@ def _wanted(arguments: argparse.Namespace) -> _Wanted:
         inputs=None if arguments.inputs is None else _inputs(arguments.inputs),
         plot=None if arguments.plot is None else figure_to_write(arguments.plot),
         html=None if arguments.html is None else page_to_write(arguments.html),
-        photos=[readable(photo) for photo in arguments.detect],
+        photos=[_photo(path) for path in arguments.detect],
         detector=_detector(arguments.model) if arguments.detect else None,
     )
+
+
+def _photo(path: str) -> str:
+    """The path of a photo that can be opened."""
+    from byocviz.models._photo import photo
+
+    photo(readable(path))
+    return path
 
 
 def _detector(model: str) -> Any:

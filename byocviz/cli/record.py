@@ -99,6 +99,32 @@ def place(arguments: argparse.Namespace) -> Path:
     return writable(f"{stem}.byocviz" if arguments.output is None else arguments.output)
 
 
+def possible(arguments: argparse.Namespace) -> None:
+    """Refuse what cannot be recorded whatever the model, before the model is read."""
+    from byocviz import backends
+
+    if arguments.only and (arguments.on or arguments.off):
+        raise ByocvizError("--only cannot go with --on or --off.", "It names all rules that stay.")
+    for name, least in (("--min-ops", arguments.min_ops), ("--min-macs", arguments.min_macs)):
+        if least is not None and not 0 <= least < 2**63:
+            raise ByocvizError(f"{name} is {least}.", "Give a whole number, 0 or more.")
+    try:
+        from byocviz.flow.relax.prepare import rewrite
+    except ImportError:
+        return  # Relay's rules are those of its own table; what is not installed is said later
+
+    chosen = backends.get(arguments.backend)
+
+    for name in arguments.no_rewrite:
+        rewrite(name)
+    chosen.rules(_switches(arguments))
+
+
+def _switches(arguments: argparse.Namespace) -> Any:
+    switches = dict.fromkeys(arguments.off, False) | dict.fromkeys(arguments.on, True)
+    return arguments.only or switches or None
+
+
 def loaded(arguments: argparse.Namespace) -> Any:
     """The model as a module."""
     from byocviz import models
@@ -112,9 +138,6 @@ def recorded(arguments: argparse.Namespace, module: Any = None) -> Recording:
     from byocviz.flow.record import record
     from byocviz.recording import PrunePolicy
 
-    if arguments.only and (arguments.on or arguments.off):
-        raise ByocvizError("--only cannot go with --on or --off.", "It names all rules that stay.")
-    switches = dict.fromkeys(arguments.off, False) | dict.fromkeys(arguments.on, True)
     prune: bool | PrunePolicy = not arguments.no_prune
     if arguments.min_ops is not None or arguments.min_macs is not None:
         own = backends.get(arguments.backend).prune
@@ -123,7 +146,7 @@ def recorded(arguments: argparse.Namespace, module: Any = None) -> Recording:
         loaded(arguments) if module is None else module,
         arguments.backend,
         entry=arguments.entry,
-        rules=arguments.only or switches or None,
+        rules=_switches(arguments),
         prepare=False if arguments.no_prepare else dict.fromkeys(arguments.no_rewrite, False),
         prune=prune,
         lowerable=arguments.lowerable,
@@ -138,6 +161,7 @@ def recorded(arguments: argparse.Namespace, module: Any = None) -> Recording:
 def run(arguments: argparse.Namespace) -> int:
     """Record, save, print."""
     output = place(arguments)
+    possible(arguments)
     recording = recorded(arguments)
     path = recording.save(output)
     say(recording, arguments.json)

@@ -16,7 +16,12 @@ __all__ = ["Explorer", "Session", "explore"]
 
 
 def explore(
-    mod_or_model_or_path: Any, backend: Any = "tensorrt", *, height: int = 680, **settings: Any
+    mod_or_model_or_path: Any,
+    backend: Any = "tensorrt",
+    *,
+    height: int = 680,
+    isolated: bool | None = None,
+    **settings: Any,
 ) -> Explorer:
     """A widget that walks a module through the flow, one step at a time, and changes it live.
 
@@ -24,6 +29,10 @@ def explore(
     ``height`` of the drawing is in pixels. A step runs when it is first looked at; display the
     explorer, or let it be the last value of a cell. ``explorer.recording`` is a `Recording` of
     what ran.
+
+    ``isolated`` runs TVM's passes in a process of their own, so that one that crashes natively
+    becomes a message in the widget, and can be cancelled at once. None: on where this TVM was
+    built with the backend's own codegen. It needs a backend that is given by name.
 
     Raises `MissingPackage` without ``byocviz[notebook]`` or the viewer's bundle, and what
     `byocviz.record` raises for what it is given.
@@ -37,7 +46,7 @@ def explore(
         raise missing("anywidget or ipywidgets", "notebook", "to explore in a notebook") from error
     from byocviz.explorer.explorer import Explorer
 
-    return Explorer(mod_or_model_or_path, backend, height=height, **settings)
+    return Explorer(mod_or_model_or_path, backend, height=height, isolated=isolated, **settings)
 
 
 def __getattr__(name: str) -> Any:

@@ -22,7 +22,7 @@ class _Shown(Progress):
         self._explorer = explorer
 
     def _changed(self) -> None:
-        self._explorer.say_progress(self.line())
+        self._explorer.say_progress(self.line().removeprefix(f"{self.title}: "))
 
 
 def build_and_run(

@@ -4,55 +4,63 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets
-import msgspec
 import traitlets
 
 from byocviz.errors import ArgumentError, ByocvizError
 from byocviz.explorer import words
+from byocviz.explorer.keeping import Keeping
 from byocviz.explorer.panel import Panel
 from byocviz.explorer.session import Session, Stopped
-from byocviz.explorer.settings import Settings, rewrites_of
+from byocviz.explorer.settings import Settings
 from byocviz.explorer.views import WIDGET_VIEW, Views
 from byocviz.explorer.worker import Worker
 from byocviz.recording import Recording
 from byocviz.recording.printable import printable
 from byocviz.recording.schema import STEPS, PrunePolicy
-from byocviz.recording.stops import Stop
 
 if TYPE_CHECKING:
     from byocviz.building.built import Build
 
 
-class Explorer(ipywidgets.VBox):  # type: ignore[misc]
+class Explorer(Keeping, ipywidgets.VBox):  # type: ignore[misc]
     """The flow over one module, driven by widgets. Made by `byocviz.explore`.
 
     Traits to observe, set and link: ``step`` (the name of the step that is looked at; setting one
     that has not run runs it), ``selection`` (``{"op": id}``, ``{"subgraph": index}`` or None),
     ``rules`` and ``prepare`` (names to True or False), ``busy``. Work is done on a thread of its
-    own; `wait` waits for it. What cannot be is said in the widget, and by `error`.
+    own; `wait` waits for it. What cannot be is said in the widget, and by `error`. ``isolated``:
+    whether TVM's passes run in a process of their own (see `Session`).
     """
 
     step = traitlets.Unicode("import")
     selection = traitlets.Dict(allow_none=True, default_value=None)
     rules = traitlets.Dict()
     prepare = traitlets.Dict()
+    isolated = traitlets.Bool(False)
     busy = traitlets.Bool(False)
 
-    def __init__(self, mod: Any, backend: Any = "tensorrt", *, height: int = 680, **record: Any):
-        self.session = Session(mod, backend, tell=self._told, **record)
+    def __init__(
+        self,
+        mod: Any,
+        backend: Any = "tensorrt",
+        *,
+        height: int = 680,
+        isolated: bool | None = None,
+        **record: Any,
+    ):
+        self.session = Session(mod, backend, isolated=isolated, tell=self._told, **record)
         self.wanted: Settings = self.session.settings
         """The settings as the controls say; the session has them once its thread is there."""
         self.error: BaseException | None = None
         """What the last job raised."""
         self.built: Build | None = None
         self._furthest = 0
+        self._doing = ""
         self._wanted_lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         with contextlib.suppress(RuntimeError):
@@ -75,11 +83,6 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
     def recording(self) -> Recording:
         """The record of the steps that ran; that of `Session`, which is always the truth."""
         return self.session.recording
-
-    @property
-    def stops(self) -> list[Stop]:
-        """What was marked."""
-        return self.session.stops
 
     @property
     def policy(self) -> PrunePolicy:
@@ -165,9 +168,10 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
         def work() -> None:
             trial = self.session.try_rule(source, time_limit=time_limit)
             self.panel.rule_said.value = words.tried(trial)
-            self.views.tell(
-                {"type": "matches", "title": "what the rule matches", "ops": trial.operators}
-            )
+            if not trial.error:
+                self.views.tell(
+                    {"type": "matches", "title": "what the rule matches", "ops": trial.operators}
+                )
 
         self.panel.rule_said.value = "trying ..."
         self._submit("try", work)
@@ -217,54 +221,29 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
 
     def cancel(self) -> None:
         """Drop what waits, and end what is under way as soon as it can; earlier steps stay."""
+        now = self._worker.now
         self._worker.cancel()
-        self.wanted = self.session.settings
+        with self._wanted_lock:
+            self.wanted = self.session.settings
+        if now:
+            self.panel.say(words.cancelling(self._ends_first(now), self._doing))
+
+    def _ends_first(self, job: str) -> str:
+        """What has to end before that job can: a step's passes in this process, or nothing."""
+        if job == "build":
+            return "build"
+        apart = self.session.isolated and not self.session.why_here
+        return "" if apart or job in ("try", "add", "isolate") else "run"
+
+    def close(self) -> None:
+        """End what is under way and the processes that were started, and take the widget away."""
+        self._worker.cancel()
+        self._worker.submit("close", self.session.close)
+        super().close()
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until all that was asked for is done; False after ``timeout`` seconds."""
         return self._worker.wait(timeout)
-
-    # -- a talk
-
-    def mark(self, note: str = "", **where: Any) -> Stop:
-        """Add a stop for the replay: what is looked at now, with a note in Markdown. Fields of
-        `Stop` may be given instead of what is looked at."""
-        stop = self.views.stop(note)
-        if where:
-            stop = msgspec.structs.replace(stop, **where)
-        self.session.mark(stop)
-        self._changed_extra()
-        return stop
-
-    def unmark(self, index: int) -> None:
-        """Take a stop off, by its number from 0."""
-        self.session.unmark(index)
-        self._changed_extra()
-
-    def _changed_extra(self) -> None:
-        if self._worker.busy:  # a step that is being written down must not be sent
-            self._worker.submit("publish", self.views.publish)
-        else:
-            self.views.publish()
-        self._post(self.panel.show)
-
-    # -- keeping
-
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the recording; see `Recording.save`."""
-        return self.recording.save(path)
-
-    def to_html(self, path: str | os.PathLike[str]) -> Path:
-        """Write the page that opens anywhere."""
-        return self.recording.to_html(path, step=self.step)
-
-    def to_svg(self, path: str | os.PathLike[str]) -> Path:
-        """Have a view write its drawing, whole, as SVG: the file is there once it answered."""
-        return self.views.draw_to(Path(path))
-
-    def script(self) -> str:
-        """The pipeline as text that runs when pasted where ``mod`` is the module."""
-        return self.session.script()
 
     # -- the work, on its thread
 
@@ -302,6 +281,7 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
     def _told(self, text: str, done: int, total: int) -> None:
         if self._worker.cancelled:
             raise Stopped("Cancelled.", "What ran before stays; run it again to go on.")
+        self._doing = text
         self.say_progress(f"{text} ({done + 1} of {total})")
 
     def say_progress(self, text: str) -> None:
@@ -310,6 +290,10 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
 
     def _finished(self, name: str, error: BaseException | None) -> None:
         self.error = error
+        if isinstance(error, Stopped):
+            self.session.undo()
+        elif not self._worker.waiting:
+            self.session.keep()
         if error is not None:
             # What could not be taken is not wanted any more.
             with self._wanted_lock:
@@ -351,8 +335,9 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
     def _mirror(self) -> None:
         """Bring the traits to what is wanted."""
         with self.quietly():
+            self.isolated = self.session.isolated
             self.rules = dict(self.wanted.rules)
-            self.prepare = rewrites_of(self.wanted.prepare)
+            self.prepare = self.session.dialect.switched(self.wanted, self.session.given.params)
 
     @contextlib.contextmanager
     def quietly(self) -> Iterator[None]:
@@ -394,6 +379,12 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
     def _switched(self, change: Any) -> None:
         if self._following:
             self.change(**{change["name"]: dict(change["new"])})
+
+    @traitlets.observe("isolated")
+    def _isolated_changed(self, change: Any) -> None:
+        if self._following:
+            on = bool(change["new"])
+            self._submit("isolate", lambda: self.session.isolate(on))
 
     # -- display
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from byocviz.backends.lowerable import guarded
 from byocviz.backends.refusal import Refusal
 from byocviz.flow.identity import Wiring
 
 CODE = "held-back"
 """Code of the reason of an operator that a rule would take."""
+HELD = "it was asked that nothing be offloaded from an operator on that this one is, or depends on."
 
 
 def downstream(wiring: Wiring, ids: Iterable[int]) -> set[int]:
@@ -34,6 +34,7 @@ def held_back(patterns: Iterable[Any], ids: Iterable[int]) -> list[Any]:
     """The same FusionPatterns, which take no match that holds one of these calls (by tag)."""
     from tvm import relax
 
+    from byocviz.backends.lowerable import guarded
     from byocviz.flow.relax.tag import tag_of
 
     held = frozenset(ids)
@@ -44,8 +45,7 @@ def held_back(patterns: Iterable[Any], ids: Iterable[int]) -> list[Any]:
                 if isinstance(binding.value, relax.Call) and tag_of(binding.value) in held:
                     return Refusal(
                         CODE,
-                        "it was asked that nothing be offloaded from an operator on that this one "
-                        "is, or depends on.",
+                        HELD,
                         'Take the operator off the list "stays on TVM" of the explorer.',
                     )
         return None

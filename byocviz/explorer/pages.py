@@ -73,6 +73,7 @@ class Pages:
                         self.button("Cancel", self.explorer.cancel),
                     ]
                 ),
+                self.message,  # here too: its other place may be out of sight
                 self.built,
             ]
         )
@@ -131,6 +132,7 @@ class Pages:
                     ],
                     layout=w.Layout(flex_flow="row wrap"),
                 ),
+                self.message,
                 self.code,
             ]
         )

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import ipywidgets as w
 
-from byocviz import backends
 from byocviz.explorer import words
 from byocviz.explorer.pages import WIDE, Pages
 from byocviz.recording.printable import printable
@@ -16,10 +15,6 @@ from byocviz.recording.schema import STEPS, PrunePolicy, RuleInfo
 
 if TYPE_CHECKING:
     from byocviz.explorer.explorer import Explorer
-
-RULE_BEGIN = (
-    'conv = is_op("relax.nn.conv2d")(wildcard(), wildcard())\nis_op("relax.nn.relu")(conv)\n'
-)
 
 
 class Panel(Pages):
@@ -32,19 +27,22 @@ class Panel(Pages):
         """Why the last build did not end well, as HTML."""
         self._rule_boxes: dict[str, w.Checkbox] = {}
         self._rewrite_boxes: dict[str, w.Checkbox] = {}
-        self.top = w.VBox([self._transport(), self.message])
+        self._rewrites: dict[str, w.HTML] = {}
+        self.why_here = w.HTML()
+        self.top = w.VBox([self._transport(), self.message, self.why_here])
         pages = {
             "Rules": self._rules(),
             "Prepare": self._prepare(),
             "Prune": self._prune(),
             "Own rule": self._own_rule(),
             "Stays on TVM": self._held(),
-            "This run, last run": self._compare(),
+            "Compare": self._compare(),
             "Build and run": self._build(),
             "Talk": self._talk(),
             "Save": self._save(),
         }
         self.below = w.Tab(children=list(pages.values()), titles=list(pages))
+        self.below.add_class("byocviz-tabs")
 
     def _set(self, name: str, read: Callable[[Any], Any]) -> Callable[[Any], None]:
         """An observer that changes a setting, unless it was the explorer that moved the control."""
@@ -71,7 +69,7 @@ class Panel(Pages):
         self.slider.observe(self._slid, "value")
         self.play = w.Play(min=0, max=len(STEPS) - 1, interval=2500, show_repeat=False)
         self.play.observe(self._played, "value")
-        known = sorted({*backends.names(), self._backend_name()})
+        known = sorted({*ex.session.dialect.backends(), self._backend_name()})
         self.backend = w.Dropdown(
             options=known,
             value=self._backend_name(),
@@ -79,6 +77,14 @@ class Panel(Pages):
             layout=w.Layout(width="230px"),
         )
         self.backend.observe(self._set("backend", str), "value")
+        self.isolated = w.Checkbox(
+            description="own process",
+            tooltip="TVM's passes run in a process of their own: one that crashes becomes a "
+            "message, and can be cancelled at once",
+            indent=False,
+            layout=w.Layout(width="auto", margin="0 12px"),
+        )
+        self.isolated.observe(self._isolate, "value")
         self.cancel = self.button("Cancel", ex.cancel, "Stop what is under way", disabled=True)
         return w.HBox(
             [
@@ -88,6 +94,7 @@ class Panel(Pages):
                 self.slider,
                 self.button("Run all", ex.run_all, "Run every step"),
                 self.backend,
+                self.isolated,
                 self.cancel,
             ],
             layout=w.Layout(flex_flow="row wrap", align_items="center"),
@@ -101,6 +108,10 @@ class Panel(Pages):
         if not self._quiet:
             self.explorer.step = change["new"]
 
+    def _isolate(self, change: Any) -> None:
+        if not self._quiet:
+            self.explorer.isolated = change["new"]
+
     def _played(self, change: Any) -> None:
         if not self._quiet:
             self.explorer.step = STEPS[change["new"]]
@@ -111,7 +122,7 @@ class Panel(Pages):
         self.lowerable = w.Checkbox(
             value=False,
             indent=False,
-            layout=self.narrow,
+            layout=w.Layout(width="auto", margin="0 12px"),
             description="only what can be built (lowered to ONNX)",
         )
         self.lowerable.observe(self._set("lowerable", bool), "value")
@@ -122,7 +133,13 @@ class Panel(Pages):
             self.button("All off", lambda: self._all_rules(False)),
         ]
         return w.VBox(
-            [w.HBox([self.find, *buttons, self.lowerable, self.rule_count]), self.rule_list]
+            [
+                w.HBox(
+                    [self.find, *buttons, self.lowerable, self.rule_count],
+                    layout=w.Layout(flex_flow="row wrap", align_items="center"),
+                ),
+                self.rule_list,
+            ]
         )
 
     def _all_rules(self, on: bool) -> None:
@@ -138,16 +155,17 @@ class Panel(Pages):
         ]
 
     def _prepare(self) -> w.Box:
-        from byocviz.flow.relax.prepare import REWRITES
-
-        for spec in REWRITES:
+        rows = []
+        for name in self.explorer.session.dialect.rewrites():
             box = w.Checkbox(
-                description=spec.name, tooltip=spec.text, indent=False, layout=self.narrow
+                description=name, indent=False, layout=w.Layout(width="190px", margin="0")
             )
-            box.observe(self._rewrite_toggled(spec.name), "value")
-            self._rewrite_boxes[spec.name] = box
-        self.rewrites = w.HTML()
-        return w.HBox([w.VBox(list(self._rewrite_boxes.values())), self.rewrites])
+            box.observe(self._rewrite_toggled(name), "value")
+            said = w.HTML(layout=w.Layout(flex="1 1 300px", width="auto", margin="0"))
+            self._rewrite_boxes[name], self._rewrites[name] = box, said
+            look = w.Layout(flex_flow="row wrap", align_items="baseline")
+            rows.append(w.HBox([box, said], layout=look))
+        return w.VBox(rows)
 
     def _rewrite_toggled(self, name: str) -> Callable[[Any], None]:
         def observer(change: Any) -> None:
@@ -195,7 +213,9 @@ class Panel(Pages):
 
     def _own_rule(self) -> w.Box:
         self.rule_name = w.Text(value="my_rule", description="name", layout=w.Layout(width="300px"))
-        self.rule_text = w.Textarea(value=RULE_BEGIN, rows=8, layout=w.Layout(width="98%"))
+        self.rule_text = w.Textarea(
+            value=self.explorer.session.dialect.begin, rows=8, layout=w.Layout(width="98%")
+        )
         self.rule_text.add_class("byocviz-code")
         self.rule_said = w.HTML(
             "A pattern in TVM's language (tvm.relax.dpl); the last expression is it."
@@ -259,6 +279,8 @@ class Panel(Pages):
         self._quiet = True
         try:
             self._show_rules(ex.session.recording.backend.rules)
+            self.isolated.value = ex.session.isolated
+            self.why_here.value = words.text(ex.session.why_here)
             for name, on in ex.prepare.items():
                 self._rewrite_boxes[name].value = on
             self.lowerable.value = ex.wanted.lowerable
@@ -280,7 +302,7 @@ class Panel(Pages):
                 for i in sorted(ex.wanted.held)
                 if i in ops
             ]
-            self.rewrites.value = self._rewrite_table()
+            self._show_rewrites()
             self.compared.value = words.compared(ex.session.comparison())
             self.built.value = words.measured(ex.session.recording.results) + self.build_failed
             self.show_stops()
@@ -328,12 +350,9 @@ class Panel(Pages):
         box.observe(observer, "value")
         return box
 
-    def _rewrite_table(self) -> str:
-        step = next((s for s in self.explorer.session.recording.steps if s.name == "prepare"), None)
-        if step is None:
-            return "<i>Run the prepare step to see what each changes.</i>"
-        rows = "".join(
-            f"<tr><td>{words.text(r.name)}</td><td>{r.count}</td><td>{words.text(r.text)}</td></tr>"
-            for r in step.rewrites
-        )
-        return f"<table><tr><th></th><th>places</th><th></th></tr>{rows}</table>"
+    def _show_rewrites(self) -> None:
+        done = self.explorer.session.recording.steps
+        step = next((s for s in done if s.name == "prepare"), None)
+        did = {rewrite.name: rewrite for rewrite in step.rewrites} if step else {}
+        for name, what in self.explorer.session.dialect.rewrites().items():
+            self._rewrites[name].value = words.rewritten(did.get(name), what)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from byocviz.recording import Recording
@@ -23,10 +24,10 @@ class PrunePreview:
 
 
 def preview(
-    recording: Recording, policy: PrunePolicy | None, module: object | None = None
+    recording: Recording, policy: PrunePolicy | None, can: Collection[str] | None = None
 ) -> PrunePreview | None:
-    """Of the partition step; None where it did not run. With its ``module`` subgraphs that cannot
-    be put back (a branch inside) are known to stay."""
+    """Of the partition step; None where it did not run. ``can`` are the external functions that
+    can be put back; None: all."""
     from byocviz.flow.pruning import pruned
 
     step = next((s for s in recording.steps if s.name == "partition" and not s.error), None)
@@ -34,10 +35,7 @@ def preview(
         return None
     backend = recording.backend.name
     causes = [pruned(s, policy, backend) if policy else "" for s in step.subgraphs]
-    if module is not None and policy is not None:
-        from byocviz.flow.relax.steps.prune import to_prune
-
-        can = set(to_prune(module, step.subgraphs, policy, backend))
+    if can is not None:
         causes = [
             c if s.function in can else "" for s, c in zip(step.subgraphs, causes, strict=True)
         ]

@@ -6,7 +6,9 @@ The text makes a ``pattern``, or ends with an expression that is one::
     is_op("relax.nn.relu")(conv)
 
 It may make a ``check`` as well, a function that takes TVM's PatternCheckContext and returns a
-bool. What ``tvm.relax.dpl`` exports, ``relax`` and ``tvm`` are at hand without an import.
+bool. What ``tvm.relax.dpl`` exports, ``relax`` and ``tvm`` are at hand without an import; on Relay
+``tvm.relay.dataflow_pattern``, ``relay`` and ``tvm``, and a check takes the call that a match ends
+in.
 """
 
 from __future__ import annotations
@@ -16,14 +18,14 @@ import linecache
 import re
 import traceback
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from byocviz.backends import Backend
 from byocviz.errors import ByocvizError
 from byocviz.recording.printable import printable
 
-HEADER = "import tvm\nfrom tvm import relax\nfrom tvm.relax.dpl import *"
-"""What stands before a rule's text where it is pasted."""
+if TYPE_CHECKING:
+    from byocviz.explorer.dialects import Dialect
 
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
 _LONGEST = 20_000
@@ -44,21 +46,22 @@ class AddedRule:
     name: str
     source: str
 
-    def onto(self, backend: Backend) -> Backend:
+    def onto(self, backend: Backend, dialect: Dialect) -> Backend:
         """The backend with the rule before its own. Raises `RuleError`."""
         full = f"{backend.name}.{self.name}"
-        entry = compile_rule(self.source, full)
+        entry = compile_rule(self.source, full, dialect)
         table = backend.table or "patterns = [...]  # the backend's own table"
-        return replace(backend.with_rules(entry, first=True), table=f"{table}\n{self.text(full)}")
-
-    def text(self, full: str) -> str:
-        """Python text that puts the rule before those of ``patterns``."""
-        entry = (
-            f"({full!r}, pattern, {{}}, check)"
-            if _has_check(self.source)
-            else (f"({full!r}, pattern)")
+        return replace(
+            backend.with_rules(entry, first=True), table=f"{table}\n{self.text(full, dialect)}"
         )
-        return f"{HEADER}\n{assigned(self.source)}\npatterns = [{entry}, *patterns]"
+
+    def text(self, full: str, dialect: Dialect) -> str:
+        """Python text that puts the rule before those of ``patterns``."""
+        check = ", {}, check" if dialect.ir == "relax" else ", check"
+        entry = f"({full!r}, pattern{check if _has_check(self.source) else ''})"
+        if dialect.ir == "relay" and not _has_check(self.source):
+            entry = f"({full!r}, pattern, lambda _: True)"
+        return f"{dialect.header}\n{assigned(self.source)}\npatterns = [{entry}, *patterns]"
 
 
 def checked_name(name: str) -> str:
@@ -72,13 +75,12 @@ def checked_name(name: str) -> str:
     return name
 
 
-def compile_rule(source: str, full: str) -> tuple[Any, ...]:
-    """What TVM takes for a FusionPattern: ``(name, pattern[, annotations, check])``.
+def compile_rule(source: str, full: str, dialect: Dialect) -> tuple[Any, ...]:
+    """What the dialect takes for a rule: ``(name, pattern[, annotations, check])`` on Relax,
+    ``(name, pattern[, check])`` on Relay.
 
     Runs the text. Raises `RuleError` with the line where it fails.
     """
-    from tvm.relax import dpl
-
     if len(source) > _LONGEST:
         raise RuleError(f"A rule of {len(source):,} characters.", f"Keep it below {_LONGEST:,}.")
     where = f"<rule {full}>"
@@ -94,7 +96,7 @@ def compile_rule(source: str, full: str) -> tuple[Any, ...]:
             line,
         ) from error
     scope: dict[str, Any] = {"__name__": where}
-    exec(HEADER, scope)
+    exec(dialect.header, scope)
     scope.pop("pattern", None)  # the module in which tvm.relax.dpl keeps its classes
     # So that a trace, and inspect, find the text of a check.
     linecache.cache[where] = (len(source), None, source.splitlines(True), where)
@@ -104,11 +106,11 @@ def compile_rule(source: str, full: str) -> tuple[Any, ...]:
         line = line_of(error, where)
         raise RuleError(
             f"Line {line}: {type(error).__name__}: {printable(str(error), limit=500)}",
-            "Mend the text; the pattern language is tvm.relax.dpl.",
+            "Mend the text; what is at hand: " + "; ".join(dialect.header.splitlines()) + ".",
             line,
         ) from error
     pattern = scope.get("pattern")
-    if not isinstance(pattern, dpl.DFPattern):
+    if not isinstance(pattern, dialect.pattern()):
         raise RuleError(
             "The text makes no pattern."
             if pattern is None
@@ -124,7 +126,7 @@ def compile_rule(source: str, full: str) -> tuple[Any, ...]:
             f"check is a {type(check).__name__}, not a function.",
             "Write def check(context): ... that returns True or False.",
         )
-    return full, pattern, {}, check
+    return (full, pattern, {}, check) if dialect.ir == "relax" else (full, pattern, check)
 
 
 def assigned(source: str) -> str:

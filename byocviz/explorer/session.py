@@ -12,35 +12,43 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from byocviz.errors import ArgumentError, ByocvizError, missing
-from byocviz.explorer.preview import PrunePreview, preview
+import msgspec
+
+from byocviz.errors import ArgumentError, StepMissing, missing
+from byocviz.explorer import dialects
+from byocviz.explorer.apart import Apart, PassLost, Stopped
+from byocviz.explorer.given import CannotTravel, Given
+from byocviz.explorer.here import Here, Tell
+from byocviz.explorer.questions import Questions
 from byocviz.explorer.settings import Resolved, Settings
+from byocviz.explorer.trial import Trier
+from byocviz.models._source import source_of
 from byocviz.recording import Recording
-from byocviz.recording.compare import RecordingComparison, compare_recordings
+from byocviz.recording.results import Results
 from byocviz.recording.schema import STEPS, PrunePolicy, Step
-from byocviz.recording.stops import STOPS, Stop, plain_stop, read_stops
 
 if TYPE_CHECKING:
     import tvm
 
     from byocviz.explorer.rulebox import AddedRule
-    from byocviz.explorer.trial import Trial
-    from byocviz.flow.relax.walk import Walk
-
-Tell = Callable[[str, int, int], None]
 
 
-class Stopped(ByocvizError):
-    """Work that was cancelled. The steps before it stay."""
+@dataclass(frozen=True)
+class _Past:
+    """What a change is undone to."""
 
-
-class PassLost(ByocvizError, RuntimeError):
-    """TVM's passes crashed, or took too long, in a process of their own."""
+    settings: Settings
+    resolved: Resolved
+    shots: list[Recording]
+    before: Recording | None
+    fresh: bool
+    engine: Any
 
 
 @dataclass(frozen=True)
@@ -55,21 +63,26 @@ class Cost:
         return self.tvm + self.capture
 
 
-class Session:
+class Session(Questions):
     """One module and the settings under which it is walked. Used by one thread at a time.
 
     ``mod``, ``backend``, ``params``, ``entry``, ``rules``, ``prepare``, ``prune``, ``lowerable``
     and ``title`` are those of `byocviz.record`, which it agrees with: after `run_all` its
     ``recording`` is what ``record`` would have made with the same settings.
 
-    ``isolate`` runs the passes once in a process of their own before they run here: one that
-    crashes natively, or takes longer than ``time_limit`` seconds, ends with an error, and the steps
-    before stay. It costs as much again, and needs a backend that is given by name.
+    ``isolated`` runs the passes in a process of their own, one for all steps: one that crashes
+    natively, takes longer than ``time_limit`` seconds or is cancelled ends with an error, and the
+    steps before stay. Starting it costs what importing TVM does, once; a step of an SSD then takes
+    some 50 ms longer, and fetching a module from it, as building does, a second.
+    None: on where this TVM was built with the backend's codegen, and the backend can be given to
+    another process. That is: by name, and not by `byocviz.backends.register` in this one. Where a
+    backend cannot, its passes run here, and ``why_here`` says so.
 
     ``tell`` is called before each part with what it is, and how many of how many are done; it may
     raise `Stopped`, which ends the work.
 
-    Raises what `byocviz.record` raises.
+    Raises what `byocviz.record` raises, and `ArgumentError` for ``isolated=True`` with a backend
+    that was given as an object.
     """
 
     def __init__(
@@ -84,59 +97,99 @@ class Session:
         prune: bool | PrunePolicy = True,
         lowerable: bool = False,
         title: str | None = None,
-        isolate: bool = False,
+        isolated: bool | None = False,
         time_limit: float = 600.0,
         tell: Tell = lambda text, done, total: None,
     ) -> None:
         try:
             import tvm
-            from tvm import relax
         except ImportError as error:
             raise missing("TVM with Relax (apache-tvm)", "relax", "to explore a module") from error
         from byocviz.flow import record as flow
 
         flow._arguments(rules, prepare, prune, lowerable, title)
-        self.module = flow._module(mod, tvm)
-        flow._check(self.module, entry, relax)
+        if isolated is not None and not isinstance(isolated, bool):
+            raise ArgumentError(f"isolated is {isolated!r}.", "Give True, False or None.")
+        module = flow._module(mod, tvm)
+        self.dialect = dialects.of(module)
+        self.dialect.check(module, entry)
         if title is None:
             title = Path(mod).stem if isinstance(mod, (str, Path)) else ""
-        if isolate and not isinstance(backend, str):
+        if isolated and not isinstance(backend, str):
             raise ArgumentError(
-                "isolate needs a backend that another process can look up.",
-                "Give the backend by the name that it is installed under, or isolate=False.",
+                "isolated=True needs a backend that another process can look up by its name.",
+                "Give the backend by the name that it is installed under (an entry point of the "
+                "group byocviz.backends), or isolated=False.",
             )
-        self.isolate, self.time_limit = isolate, time_limit
-        self.title = title or entry
-        self.entry = entry
-        self.params = params
+        self.given = Given(module, self.dialect, entry, params, title or entry)
+        self.time_limit = time_limit
         self.tell = tell
         self.cancelled: Callable[[], bool] = lambda: False
         """Asked while another process works."""
-        settings = Settings(backend, {}, prepare, prune, lowerable)
-        _known_rewrites(prepare)
+        settings = Settings(backend, {}, prepare, prune, lowerable, ir=self.dialect.ir)
+        self._known_rewrites(prepare)
         if rules is not None:
             settings = settings.changed(rules=_switches(settings, rules))
         self.settings = settings
         self._resolved = settings.resolve()
+        if isolated is None:
+            isolated = isinstance(backend, str) and self.dialect.native(backend)
+        self.isolated = bool(isolated)
+        """Whether the passes are to run in a process of their own; see `isolate`."""
+        self.why_here = ""
+        """Why they run here all the same."""
+        self._stays: Any = None
+        """The backend that cannot be given to another process."""
         self.before: Recording | None = None
         """What the run before the last change gave, as far as it had come."""
         self.ran: list[str] = []
         """Names of the steps that ran since the last change; for people and tests."""
-        self._marks: list[Any] = []
-        self._walk = self._begin(0)
+        self._extra: dict[str, Any] = {}
+        """One for all runs: a mark is never lost."""
+        # A child's threads hold what it asks: that must not keep the session.
+        session = weakref.ref(self)
+        self._asked = lambda: (one := session()) is not None and one.cancelled()
+        self._trier = Trier(self.dialect.ir, self._asked)
+        self._runs = 0
+        """How many steps ran in all: tells one run's module from another's."""
+        self._prepared = 0
         self._fresh = False
+        self._shots = [Recording(ir=self.dialect.ir, entry=entry, extra=self._extra)]
+        """The record after so many steps. Those that ran under other settings are not there."""
+        self._past: _Past | None = None
+        self._engine: Here | Apart = self._made()
+        self._describe(self._shots[0])
 
     # -- what is known
 
     @property
     def recording(self) -> Recording:
-        """The record of the steps that ran under the settings as they are; always the truth."""
-        return self._walk.data
+        """The record of the steps that ran under the settings as they are; always the truth: it
+        holds whole steps, whatever is under way."""
+        return self._shots[-1]
+
+    @property
+    def title(self) -> str:
+        """What is explored, for people."""
+        return self.given.title
+
+    @property
+    def rules(self) -> list[Any]:
+        """The rules as they are switched, in order; each with ``name`` and ``enabled``."""
+        return self._resolved.rules
+
+    @property
+    def policy(self) -> PrunePolicy | None:
+        """The prune policy; None where nothing is pruned."""
+        return self._resolved.policy
 
     @property
     def next_step(self) -> str:
         """The step that would run next; "" where none would."""
-        return self._walk.next_step
+        steps = self.recording.steps
+        if len(steps) == len(STEPS) or self.recording.failed is not None:
+            return ""
+        return STEPS[len(steps)]
 
     @property
     def done(self) -> list[str]:
@@ -147,11 +200,6 @@ class Session:
         """What a step took in this session; None where it did not run."""
         found = next((s for s in self.recording.steps if s.name == step), None)
         return Cost(found.tvm_seconds, found.capture_seconds) if found else None
-
-    @property
-    def stops(self) -> list[Stop]:
-        """What was marked, in order."""
-        return read_stops(self.recording.extra.get(STOPS))
 
     # -- running
 
@@ -186,105 +234,142 @@ class Session:
         """
         settings = self.settings.changed(**changes)
         if "prepare" in changes:
-            _known_rewrites(settings.prepare)
+            self._known_rewrites(settings.prepare)
         if "held" in changes:
             self._known_operators(settings.held - self.settings.held)
         resolved = settings.resolve()
         touched = self.settings.touched(settings)
+        if not touched:
+            return ""
+        if self._past is None:
+            self._past = _Past(
+                self.settings,
+                self._resolved,
+                list(self._shots),
+                self.before,
+                self._fresh,
+                self._engine.past(),
+            )
         self.settings, self._resolved = settings, resolved
-        at = STEPS.index(touched) if touched else len(STEPS)
-        if at >= len(self.recording.steps):
-            self._adopt()
-            return touched
-        if self._fresh:
-            self.before, self._fresh = self.recording, False
-        self._walk = self._begin(at)
+        at = STEPS.index(touched)
+        self._engine.change(settings, resolved, at)
+        if at < len(self.recording.steps):
+            if self._fresh:
+                self.before, self._fresh = self.recording, False
+            self._shots[at:] = [self._cut(at)]
+            self.ran = []
+        self._describe(self.recording)
         return touched
 
-    def _advance(self) -> None:
-        walk = self._walk
-        at = len(walk.data.steps)
-        name = walk.next_step
-        del self._marks[at:]
-        from byocviz.flow.relax.mark import Mark
+    def keep(self) -> None:
+        """What was changed is not to be undone any more."""
+        self._past = None
 
-        self._marks.append(Mark(walk))
-        try:
-            if name == "composite":
-                self._adopt()
-                self._try_passes()
-            walk.advance()
-        except BaseException:
-            # The step may have changed anything: from where it began.
-            self._walk = self._begin(at)
-            raise
-        self._fresh = True
-        self.ran.append(name)
-        if name in ("composite", "import"):
-            self._describe(self._walk)
+    def undo(self) -> bool:
+        """Back to settings, steps and results as they were before the first change since `keep`;
+        marks stay. False where nothing was changed."""
+        past, self._past = self._past, None
+        if past is None:
+            return False
+        at = STEPS.index(self.settings.touched(past.settings) or STEPS[-1])
+        self._engine.back(past.settings, past.resolved, at, past.engine)
+        self.settings, self._resolved = past.settings, past.resolved
+        self._shots, self.before, self._fresh = past.shots, past.before, past.fresh
+        return True
 
-    def _try_passes(self) -> None:
-        if not self.isolate:
+    def isolate(self, on: bool) -> None:
+        """Run the passes in a process of their own, or here. What ran stays, and runs once more
+        there, unseen: later steps go on from it. Where that fails, all stays as it was."""
+        if on == self.isolated:
             return
-        from byocviz.explorer.trial import try_passes
+        engine, why = self._engine, self.why_here
+        self.isolated = on
+        try:
+            self._engine = self._made()
+            if self.recording.steps:
+                made = self._run_step(len(self.recording.steps) - 1)
+                self.recording.__dict__["modules"] = made.__dict__["modules"]
+        except BaseException:
+            self._engine.close()
+            self._engine, self.isolated, self.why_here = engine, not on, why
+            raise
+        self._past = None
+        engine.close()
+        self._describe(self.recording)
 
-        self.tell("trying the passes apart", 2, len(STEPS))
-        problem = try_passes(
-            self._walk.modules["prepare"], self.settings, self.time_limit, self.cancelled
-        )
-        if problem:
-            raise PassLost(*problem)
+    def close(self) -> None:
+        """End the processes that were started. What ran stays."""
+        self._engine.close()
+        self._trier.close()
 
-    def _begin(self, at: int) -> Walk:
-        """A walk under the settings as they are, before the step of that number."""
-        from byocviz.flow.relax.walk import Walk
-
+    def _made(self) -> Here | Apart:
+        """Where the passes run under the settings as they are."""
         settings, resolved = self.settings, self._resolved
-        walk = Walk(
-            self.module,
-            resolved.backend,
-            resolved.rules,
-            entry=self.entry,
-            params=self.params,
-            prepare=settings.prepare,
-            policy=resolved.policy,
-            tell=lambda text, done, total: self.tell(text, done, total),
-        )
-        old = getattr(self, "_walk", None)
-        if old is not None:
-            walk.data.weights = old.data.weights
-            walk.data.extra = old.data.extra  # one for all runs: a mark is never lost
-        if at:
-            extra = walk.data.extra
-            self._marks[at].put(walk)
-            walk.data.extra = extra
-        del self._marks[at + 1 :]
-        self.ran = []
-        self._describe(walk)
-        return walk
+        self.why_here = ""
+        if not self.isolated:
+            return Here(self.given, settings, resolved, self._told)
+        return Apart(self.given, settings, resolved, self._told, self._asked, self.time_limit)
 
-    def _adopt(self) -> None:
-        """Give the walk the backend as it is now, with what is held back."""
-        from byocviz.explorer.held import with_held
+    def _told(self, text: str, done: int, total: int) -> None:
+        self.tell(text, done, total)
 
-        state, resolved = self._walk.state, self._resolved
-        state.backend, state.rules, state.policy = resolved.backend, resolved.rules, resolved.policy
-        state.prepare = bool(self.settings.prepare)
-        state.rewrites = (
-            dict(self.settings.prepare) if isinstance(self.settings.prepare, Mapping) else {}
+    def _advance(self) -> None:
+        now = self.recording
+        at = len(now.steps)
+        made = self._run_step(at)
+        shot = msgspec.structs.replace(
+            made,
+            entry=now.entry,
+            steps=[*now.steps, *made.steps[-1:]],
+            texts=now.texts | made.texts,
+            results=now.results,
+            extra=self._extra,
         )
-        if self.settings.held and len(self._walk.data.steps) == STEPS.index("composite"):
-            state.backend, state.rules = with_held(
-                resolved, self._walk, self.settings.held, self.entry
+        shot.__dict__.update(made.__dict__)
+        if "prunable" in now.__dict__:
+            shot.__dict__.setdefault("prunable", now.__dict__["prunable"])
+        self._describe(shot)
+        self._shots.append(shot)
+        self._fresh = True
+        self._runs += 1
+        name = shot.steps[-1].name
+        self.ran.append(name)
+        if name in ("import", "prepare"):
+            self._prepared = self._runs
+
+    def _run_step(self, at: int) -> Recording:
+        """The step of that number, where the passes run."""
+        if self.why_here and self.settings.backend is not self._stays:
+            self._engine = self._made()
+        try:
+            return self._engine.step(at)
+        except CannotTravel as cause:
+            self._engine.close()
+            self._engine = Here(self.given, self.settings, self._resolved, self._told)
+            self._stays = self.settings.backend
+            self.why_here = (
+                f"The passes run in this process, for one of their own cannot be given {cause}. "
+                f"One that crashes natively takes this process with it."
             )
-        self._describe(self._walk)
+            return self._engine.step(at)
 
-    def _describe(self, walk: Walk) -> None:
-        from byocviz.flow.record import describe, hang_on
+    def _cut(self, at: int) -> Recording:
+        """The record after so many steps, with no results: they were of other subgraphs."""
+        kept = self._shots[at]
+        made = msgspec.structs.replace(kept, results=Results(), extra=self._extra)
+        made.__dict__.update(kept.__dict__)
+        return made
 
-        resolved = self._resolved
-        describe(walk.data, self.title, resolved.backend, resolved.rules, resolved.policy)
-        hang_on(walk.data, walk, resolved.backend, self.params, False)
+    def _describe(self, recording: Recording) -> None:
+        """Write down what it was made of, and hang on what it needs of this process."""
+        self.dialect.describe(recording, self.title, self._resolved)
+        engine = self._engine
+        recording._live = lambda: engine.blockers()
+        recording.__dict__.update(
+            backend_used=self._resolved.backend,
+            params=self.given.params,
+            source=source_of(self.given.module),
+        )
 
     def _known_operators(self, ids: frozenset[int]) -> None:
         for identity in ids:
@@ -293,84 +378,21 @@ class Session:
                     f"There is no operator {identity!r}.", "Give ids of the recording's operators."
                 )
 
-    # -- questions
-
-    def comparison(self) -> RecordingComparison | None:
-        """This run beside the one before the last change, at the last step that both have; None
-        where there is no such."""
-        if self.before is None:
-            return None
-        good = [{s.name for s in r.steps if s.error is None} for r in (self.before, self.recording)]
-        both = [name for name in STEPS if name in good[0] & good[1]]
-        if not both:
-            return None
-        return compare_recordings(self.before, both[-1], self.recording, both[-1])
-
-    def preview(self, policy: PrunePolicy | bool | None) -> PrunePreview | None:
-        """What a prune policy (True: the backend's own) would do to the partitioned module; None
-        where that step did not run yet."""
-        if policy is True:
-            policy = self._resolved.backend.prune
-        return preview(self.recording, policy or None, self._walk.modules.get("partition"))
-
-    def try_rule(self, source: str, *, time_limit: float = 20.0) -> Trial:
-        """What a rule's text (`byocviz.explorer.rulebox`) matches on the prepared module by
-        itself, or what went wrong. It runs in a process of its own, which is ended after
-        ``time_limit`` seconds. Steps up to prepare run where they did not."""
-        from byocviz.explorer.trial import try_rule
-
-        step = self.run_to("prepare")
-        module = self._walk.modules.get("prepare") if step and step.error is None else None
-        if module is None:
-            module = self._walk.modules["import"]
-        name = self._resolved.backend.name
-        return try_rule(module, source, name, time_limit, self.cancelled)
-
-    def add_rule(self, name: str, source: str, *, time_limit: float = 20.0) -> str:
-        """Try a rule as `try_rule` does, and add it before the others; one of that name is
-        replaced. Returns what `change` does; raises `RuleError` where the trial fails."""
-        from byocviz.explorer.rulebox import AddedRule, RuleError, checked_name
-
-        name = checked_name(name.removeprefix(f"{self._resolved.backend.name}."))
-        trial = self.try_rule(source, time_limit=time_limit)
-        if trial.error:
-            raise RuleError(trial.error, trial.mend, trial.line)
-        added = [rule for rule in self.settings.added if rule.name != name]
-        return self.change(added=(AddedRule(name, source), *added))
-
-    def script(self) -> str:
-        """The pipeline as Python text that runs when pasted where ``mod`` is the module."""
-        from byocviz.explorer.script import script
-
-        return script(self.recording, self._resolved.policy)
-
-    # -- marking
-
-    def mark(self, stop: Stop) -> Stop:
-        """Add a stop for the replay to ``recording.extra["stops"]``."""
-        stops = [*self.stops, stop]
-        self.recording.extra[STOPS] = [plain_stop(one) for one in stops]
-        return stop
-
-    def unmark(self, index: int) -> None:
-        """Take a stop off, by its number from 0. Raises IndexError."""
-        stops = self.stops
-        del stops[index]
-        self.recording.extra[STOPS] = [plain_stop(one) for one in stops]
+    def _known_rewrites(self, prepare: bool | Mapping[str, bool]) -> None:
+        known = self.dialect.rewrites()
+        for name in prepare if isinstance(prepare, Mapping) else ():
+            if name not in known:
+                raise StepMissing(
+                    f"There is no rewrite {name!r}.", f"There are: {', '.join(known)}."
+                )
 
 
 def _switches(settings: Settings, rules: Any) -> dict[str, bool]:
     """`record`'s ``rules`` as a mapping of full names that differ from the backend's own."""
+    dialect = dialects.named(settings.ir)
     chosen = settings.resolve().backend
-    own = {rule.name: rule.enabled for rule in chosen.rules()}
-    return {r.name: r.enabled for r in chosen.rules(rules) if r.enabled != own[r.name]}
-
-
-def _known_rewrites(prepare: bool | Mapping[str, bool]) -> None:
-    from byocviz.flow.relax.prepare import rewrite
-
-    for name in prepare if isinstance(prepare, Mapping) else ():
-        rewrite(name)  # raises where there is none
+    own = {rule.name: rule.enabled for rule in dialect.rules(chosen, None)}
+    return {r.name: r.enabled for r in dialect.rules(chosen, rules) if r.enabled != own[r.name]}
 
 
 __all__ = ["AddedRule", "Cost", "PassLost", "Resolved", "Session", "Stopped"]

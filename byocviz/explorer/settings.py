@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from byocviz import backends
-from byocviz.backends import Backend, Rule
+import msgspec
+
+from byocviz.backends import Backend
 from byocviz.errors import ArgumentError
+from byocviz.explorer import dialects
 from byocviz.explorer.rulebox import AddedRule
 from byocviz.recording.schema import STEPS, PrunePolicy
 
@@ -38,6 +40,8 @@ class Settings:
     """Operators after which nothing is offloaded, by id: they, and all that depends on them."""
     added: tuple[AddedRule, ...] = ()
     """Rules of the person's own, which come before the backend's."""
+    ir: str = "relax"
+    """The graph language; it is the module's, and never changes."""
 
     def changed(self, **changes: Any) -> Settings:
         """These settings with some changed. With another backend, rules that it has as well (by
@@ -57,28 +61,67 @@ class Settings:
         made = replace(self, **changes)
         if made.rules and "backend" in changes and "rules" not in changes:
             bare = replace(made, rules={}).resolve().backend
-            names = {rule.name for rule in bare.rules()}
+            names = {rule.name for rule in dialects.named(self.ir).rules(bare, None)}
             moved = {f"{bare.name}.{n.partition('.')[2]}": on for n, on in made.rules.items()}
             made = replace(made, rules={name: on for name, on in moved.items() if name in names})
         return made
 
+    def differing(self, other: Settings) -> dict[str, Any]:
+        """The settings that differ under other ones, as `changed` takes them."""
+        return {
+            name: getattr(other, name)
+            for name in TOUCHES
+            if getattr(self, name) != getattr(other, name)
+        }
+
     def touched(self, other: Settings) -> str:
         """The first step that differs under other settings; "" where none does."""
-        steps = [
-            step for name, step in TOUCHES.items() if getattr(self, name) != getattr(other, name)
-        ]
+        steps = [TOUCHES[name] for name in self.differing(other)]
+        if self.ir == "relay" and self.backend != other.backend:
+            steps.append("prepare")  # some of its rewrites are of one backend alone
         return min(steps, key=STEPS.index, default="")
+
+    def plain(self) -> dict[str, Any]:
+        """The settings as plain data, for another process; `of` reads it. The backend must be
+        given by name."""
+        prune = self.prune
+        return {
+            "backend": self.backend,
+            "rules": dict(self.rules),
+            "prepare": self.prepare if isinstance(self.prepare, bool) else dict(self.prepare),
+            "prune": prune if isinstance(prune, bool) else msgspec.structs.asdict(prune),
+            "lowerable": self.lowerable,
+            "held": sorted(self.held),
+            "added": [[rule.name, rule.source] for rule in self.added],
+            "ir": self.ir,
+        }
+
+    @classmethod
+    def of(cls, plain: Mapping[str, Any]) -> Settings:
+        """The settings that `plain` gave."""
+        prune = plain["prune"]
+        return cls(
+            plain["backend"],
+            plain["rules"],
+            plain["prepare"],
+            prune if isinstance(prune, bool) else PrunePolicy(**prune),
+            plain["lowerable"],
+            frozenset(plain["held"]),
+            tuple(AddedRule(*one) for one in plain["added"]),
+            plain["ir"],
+        )
 
     def resolve(self) -> Resolved:
         """The backend with all that was added, its rules switched, and the policy.
 
         Raises `BackendError` for an unknown backend or rule.
         """
-        chosen = backends.get(self.backend)
+        dialect = dialects.named(self.ir)
+        chosen = dialect.backend(self.backend)
         if self.lowerable:
-            chosen = chosen.lowerable()
+            chosen = dialect.lowerable(chosen)
         for rule in reversed(self.added):
-            chosen = rule.onto(chosen)
+            chosen = rule.onto(chosen, dialect)
         policy = (
             self.prune
             if isinstance(self.prune, PrunePolicy)
@@ -86,7 +129,7 @@ class Settings:
             if self.prune
             else None
         )
-        return Resolved(chosen, chosen.rules(self.rules), policy)
+        return Resolved(chosen, dialect.rules(chosen, self.rules), policy)
 
 
 @dataclass(frozen=True)
@@ -94,14 +137,6 @@ class Resolved:
     """Settings, looked up."""
 
     backend: Backend
-    rules: list[Rule]
+    rules: list[Any]
+    """`Rule`, or on Relay `RelayRule`; each with ``name`` and ``enabled``."""
     policy: PrunePolicy | None
-
-
-def rewrites_of(prepare: bool | Mapping[str, bool]) -> dict[str, bool]:
-    """Every rewrite of the prepare step by name, on or off."""
-    from byocviz.flow.relax.prepare import REWRITES
-
-    given = prepare if isinstance(prepare, Mapping) else {}
-    other = prepare if isinstance(prepare, bool) else True
-    return {spec.name: given.get(spec.name, other) for spec in REWRITES}

@@ -72,8 +72,9 @@ def _results(recording: Recording) -> str:
     rows = []
     if results.latency:
         for variant in results.latency.variants:
-            figure = figures.seconds(variant.median) if variant.median else _text(variant.cannot)
-            rows.append((_text(variant.name), f"{figure} (median)" if variant.median else figure))
+            cannot = f"cannot: {_text(variant.cannot)}"
+            figure = f"{figures.seconds(variant.median)} (median)" if variant.median else cannot
+            rows.append((_text(variant.name), figure))
     for photo in results.photos:
         for one in photo.detected:
             found = ", ".join(f"{f.label} {f.score:.2f}" for f in one.found[:8]) or "nothing"

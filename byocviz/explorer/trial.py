@@ -1,35 +1,29 @@
-"""Tries a rule, or the passes, in a process of its own: an endless loop or a crash ends there.
-
-``python -m byocviz.explorer.trial FOLDER`` is that process.
-"""
+"""Tries a rule in a process of its own: an endless loop or a crash ends there."""
 
 from __future__ import annotations
 
 import contextlib
-import json
-import os
-import signal
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from byocviz.building.isolate import Child, Lost
 from byocviz.errors import ByocvizError
+from byocviz.explorer.apart import CHILD, Asked, Stopped, last_words, raise_again
 from byocviz.recording.printable import printable
 
 if TYPE_CHECKING:
-    from byocviz.explorer.settings import Settings
+    from byocviz.explorer.dialects import Dialect
 
-_GLANCE = 0.02
 _MOST_MATCHES = 20_000
+_READING = 300.0
+"""Seconds for a new child to import TVM and read the module: that is no fault of the rule's."""
 
 
-@dataclass(frozen=True)
-class Trial:
+class Trial(msgspec.Struct, frozen=True):
     """What a rule matched by itself, each match as ids of operators, or what went wrong."""
 
     matches: tuple[tuple[int, ...], ...] = ()
@@ -47,194 +41,76 @@ class Trial:
         return sorted({i for match in self.matches for i in match})
 
 
-@dataclass
-class _Saved:
-    """The module that was written last, so that the next trial need not write it again."""
+class Trier:
+    """Tries rules on a module, in one child for all; a new one where it was lost."""
 
-    module: Any = None
-    folder: Any = field(default=None, repr=False)
+    def __init__(self, ir: str, cancelled: Callable[[], bool]) -> None:
+        self._ir = ir
+        self._child = Child(Asked(cancelled), CHILD)
+        self._read: Any = None
 
+    def loaded(self, key: Any) -> bool:
+        """Whether the module of that key is there."""
+        return self._child.pid is not None and self._read == key
 
-_saved = _Saved()
-
-
-def try_rule(
-    module: Any, source: str, backend: str, time_limit: float, cancelled: Callable[[], bool]
-) -> Trial:
-    """What `Session.try_rule` says. ``module`` is tagged."""
-    start = time.monotonic()
-    job = {"source": source, "name": f"{backend}.tried"}
-    answer, problem = _ask(module, job, "The rule", time_limit, cancelled)
-    seconds = time.monotonic() - start
-    if problem:
-        return Trial(error=problem[0], mend=problem[1], seconds=seconds)
-    return Trial(
-        tuple(tuple(match) for match in answer["matches"]),
-        tuple(tuple(match) for match in answer["refused"]),
-        answer["error"],
-        answer["mend"],
-        answer["line"],
-        seconds,
-    )
-
-
-def try_passes(
-    module: Any, settings: Settings, time_limit: float, cancelled: Callable[[], bool]
-) -> tuple[str, str] | None:
-    """Run the composite, annotate and merge steps' passes apart; None where the process lives
-    through them (what they raise is no matter here), else what became of it, and the mend."""
-    job = {
-        "passes": True,
-        "backend": settings.backend,
-        "rules": dict(settings.rules),
-        "lowerable": settings.lowerable,
-        "added": [[rule.name, rule.source] for rule in settings.added],
-    }
-    return _ask(module, job, "The passes", time_limit, cancelled)[1]
-
-
-def _ask(
-    module: Any, job: dict[str, Any], what: str, time_limit: float, cancelled: Callable[[], bool]
-) -> tuple[dict[str, Any], tuple[str, str] | None]:
-    """The child's answer, or what became of it and the mend."""
-    import tvm
-
-    if _saved.module is None or not _saved.module.same_as(module):
-        folder = tempfile.TemporaryDirectory(prefix="byocviz-trial-")
-        Path(folder.name, "module.json").write_text(tvm.ir.save_json(module), encoding="utf-8")
-        _saved.module, _saved.folder = module, folder
-    place = Path(_saved.folder.name)
-    (place / "answer.json").unlink(missing_ok=True)
-    (place / "job.json").write_text(json.dumps(job), encoding="utf-8")
-    problem = _run(place, what, time_limit, cancelled)
-    if problem:
-        return {}, problem
-    try:
-        return json.loads((place / "answer.json").read_text(encoding="utf-8")), None
-    except (OSError, ValueError):
-        return {}, (f"{what}: the process that ran it gave no answer.", _LOOK)
-
-
-_LOOK = "Look for what ends or crashes the interpreter, in a rule's text or in its check."
-
-
-def _run(
-    place: Path, what: str, time_limit: float, cancelled: Callable[[], bool]
-) -> tuple[str, str] | None:
-    """None where the child ended by itself and well; else what happened, and the mend."""
-    paths = os.pathsep.join(os.path.abspath(p) for p in sys.path if p)
-    with open(place / "said.txt", "wb") as said:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "byocviz.explorer.trial", str(place)],
-            stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=subprocess.STDOUT,
-            cwd=place,
-            env={**os.environ, "PYTHONPATH": paths},
-            start_new_session=True,
-        )
-        # The clock runs once the module is read: reading it is no fault of the rule's.
-        began: float | None = None
-        asked = time.monotonic()
+    def try_rule(
+        self, key: Any, path: Path | None, source: str, backend: str, time_limit: float
+    ) -> Trial:
+        """What `Session.try_rule` says; ``path`` holds the tagged module where it is not loaded."""
         try:
-            while process.poll() is None:
-                if began is None and (place / "ready").exists():
-                    began = time.monotonic()
-                if cancelled():
-                    return "The trial was cancelled.", "Try again."
-                limit = time_limit if began is not None else time_limit + 60.0
-                if time.monotonic() - (asked if began is None else began) > limit:
-                    return (
-                        f"{what} took longer than the limit of {time_limit:g} s.",
-                        "Look for a loop that does not end, in a rule's text or in its check.",
-                    )
-                time.sleep(_GLANCE)
-        finally:
-            with contextlib.suppress(OSError):
-                (place / "ready").unlink()
-            if process.poll() is None:
-                with contextlib.suppress(OSError):
-                    if hasattr(os, "killpg"):
-                        os.killpg(process.pid, signal.SIGKILL)
-                    else:
-                        process.kill()
-                process.wait()
-    if process.returncode:
-        tail = printable((place / "said.txt").read_text(errors="replace")[-600:], limit=600)
-        return (
-            f"{what}: the process that ran it ended with {process.returncode}: {tail}",
-            _LOOK,
-        )
-    return None
+            if path is not None:
+                load = {"do": "load", "ir": self._ir, "path": str(path)}
+                raise_again(self._child.ask(load, _READING))
+                self._read = key
+            start = time.monotonic()
+            job = {"do": "rule", "source": source, "backend": backend}
+            raise_again(self._child.ask(job, time_limit))
+            data = (self._child.folder / "found.json").read_bytes()
+        except Stopped:
+            return Trial(error="The trial was cancelled.", mend="Try again.")
+        except Lost as lost:
+            tail = last_words(lost.printed)
+            return Trial(
+                error=f"The rule: the process that it ran in {lost}."
+                + f" It said: {tail}." * bool(tail),
+                mend="Look for a loop that does not end, in a rule's text or in its check."
+                if "limit" in str(lost)
+                else "Look for what ends or crashes the interpreter, in a rule's text or in its "
+                "check.",
+            )
+        except ByocvizError as error:
+            return Trial(error=error.message, mend=error.mend)
+        found = msgspec.json.decode(data, type=Trial)
+        return msgspec.structs.replace(found, seconds=time.monotonic() - start)
+
+    def close(self) -> None:
+        """End the child."""
+        self._child.close()
+
+    def __del__(self) -> None:
+        with contextlib.suppress(Exception):  # the interpreter may be ending
+            self._child.close()
 
 
-def main(place: Path) -> None:
-    """Read the job, try it, write the answer."""
-    import faulthandler
-
-    faulthandler.enable()
-    import tvm
-    from tvm import relax
-
+def match(dialect: Dialect, module: Any, backend: str, source: str) -> Trial:
+    """Match a rule's text by itself on a tagged module. For the child."""
     from byocviz.explorer.rulebox import RuleError, compile_rule, line_of
-    from byocviz.flow.relax.tag import tag_of
 
-    job = json.loads((place / "job.json").read_text(encoding="utf-8"))
-    module = tvm.ir.load_json((place / "module.json").read_text(encoding="utf-8"))
-    (place / "ready").touch()
-    if job.get("passes"):
-        with contextlib.suppress(Exception):  # what is raised is raised again where it is shown
-            _passes(module, job)
-        (place / "answer.json").write_text("{}", encoding="utf-8")
-        return
-    answer: dict[str, Any] = {"matches": [], "refused": [], "error": "", "mend": "", "line": 0}
-    where = f"<rule {job['name']}>"
+    name = f"{backend}.tried"
     try:
-        name, pattern, *rest = compile_rule(job["source"], job["name"])
-        own = rest[1] if len(rest) > 1 else None
-
-        def check(context: Any) -> bool:
-            calls = [v for v in context.matched_bindings.values() if isinstance(v, relax.Call)]
-            tags = sorted(tag for tag in map(tag_of, calls) if tag >= 0)
-            said = True if own is None else own(context)
-            if not isinstance(said, (bool, int)):
-                raise TypeError(f"check returned {type(said).__name__}, not a bool")
-            kind = "matches" if said else "refused"
-            if len(answer[kind]) < _MOST_MATCHES:
-                answer[kind].append(tags)
-            return bool(said)
-
-        fusion = relax.transform.FusionPattern(name, pattern, {}, check)
-        relax.transform.FuseOpsByPattern([fusion])(module)
+        found = dialect.try_rule(module, backend, compile_rule(source, name, dialect))
     except RuleError as error:
-        answer.update(error=error.message, mend=error.mend, line=error.line)
+        return Trial(error=error.message, mend=error.mend, line=error.line)
     except ByocvizError as error:
-        answer.update(error=error.message, mend=error.mend)
-    except Exception as error:
+        return Trial(error=error.message, mend=error.mend)
+    except (Exception, SystemExit) as error:
         lines = [text.strip() for text in str(error).splitlines() if text.strip()]
-        last = printable(lines[-1] if lines else "", limit=500)
-        answer.update(
-            error=f"{type(error).__name__}: {last}",
-            mend="TVM, or the rule's own check, raised it while matching.",
-            line=line_of(error, where),
+        return Trial(
+            error=f"{type(error).__name__}: {printable(lines[-1] if lines else '', limit=500)}",
+            mend="TVM, the text, or the rule's own check, raised it.",
+            line=line_of(error, f"<rule {name}>"),
         )
-    (place / "answer.json").write_text(json.dumps(answer), encoding="utf-8")
-
-
-def _passes(module: Any, job: dict[str, Any]) -> None:
-    from tvm import relax
-
-    from byocviz.explorer.rulebox import AddedRule
-    from byocviz.explorer.settings import Settings
-    from byocviz.flow.relax.passes.merge import merge
-
-    added = tuple(AddedRule(*one) for one in job["added"])
-    settings = Settings(job["backend"], job["rules"], lowerable=job["lowerable"], added=added)
-    rules = [rule.fusion for rule in settings.resolve().rules if rule.enabled]
-    fused = relax.transform.FuseOpsByPattern(rules, bind_constants=True)(module)
-    relax.transform.FuseOpsByPattern(rules, bind_constants=True, annotate_codegen=True)(module)
-    merge(fused)
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    return Trial(
+        tuple(tuple(one) for one in found.matches[:_MOST_MATCHES]),
+        tuple(tuple(one) for one in found.refused[:_MOST_MATCHES]),
+    )

@@ -17,6 +17,15 @@ _CSS = """
   border: 1px solid var(--jp-border-color2, #c3ccd8); border-radius: 8px; box-sizing: border-box; }
 .byocviz-view > iframe { width: 100%; height: 100%; border: 0; display: block; }
 .byocviz-still { padding: 10px 14px; }
+.byocviz-bad { color: #b84600; }
+.byocviz-tabs.byocviz-tabs > .lm-TabBar > .lm-TabBar-content { flex-wrap: wrap; }
+.jupyter-widgets.byocviz-tabs.byocviz-tabs > .lm-TabBar .lm-TabBar-tab { flex: 0 0 auto;
+  width: auto; min-width: max-content; max-width: none; padding: 0 14px; }
+.byocviz-gone { padding: 10px 14px; margin-bottom: 6px; border: 1px solid #b84600;
+  border-radius: 8px; background: #fdf0e6; color: #7a2e00; font-weight: 600; }
+[data-jp-theme-light=false] .byocviz-bad, .vscode-dark .byocviz-bad { color: #ff9d5c; }
+[data-jp-theme-light=false] .byocviz-gone, .vscode-dark .byocviz-gone { background: #3a2412;
+  color: #ffc79e; border-color: #ff9d5c; }
 .byocviz-code textarea { font-family: var(--jp-code-font-family, monospace); }
 """
 
@@ -125,6 +134,8 @@ class Viewer(anywidget.AnyWidget):  # type: ignore[misc]
             asked = content.get("digests")
             if isinstance(asked, list):
                 self._send_state([d for d in asked if isinstance(d, str)], view)
+        else:
+            self.send({"type": "heard", "to": view})
         self._heard({**content, "view": view})
 
     def _digests(self) -> list[str]:

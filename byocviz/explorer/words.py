@@ -10,7 +10,7 @@ from byocviz.explorer.trial import Trial
 from byocviz.recording.compare import RecordingComparison
 from byocviz.recording.printable import printable
 from byocviz.recording.results import Results
-from byocviz.recording.schema import Step
+from byocviz.recording.schema import Rewrite, Step
 from byocviz.render import figures
 
 
@@ -25,9 +25,7 @@ def good(said: str) -> str:
 
 def bad(message: str, mend: str = "") -> str:
     tail = f"<br><i>{text(mend, 600)}</i>" if mend else ""
-    return (
-        f'<span class="byocviz-bad" style="color:#b84600"><b>{text(message, 900)}</b>{tail}</span>'
-    )
+    return f'<span class="byocviz-bad"><b>{text(message, 900)}</b>{tail}</span>'
 
 
 def failure(error: BaseException) -> str:
@@ -36,6 +34,21 @@ def failure(error: BaseException) -> str:
         return bad(error.message, error.mend)
     lines = [line for line in str(error).splitlines() if line.strip()]
     return bad(f"{type(error).__name__}: {lines[-1] if lines else ''}")
+
+
+def cancelling(first: str, doing: str) -> str:
+    """That it was asked to cancel: ``first`` is what cannot be interrupted, "" for nothing."""
+    if not first:
+        return "<i>Cancelling ...</i>"
+    if first == "build":
+        return (
+            "<i>Cancelling. An engine that is being built ends at once; what TVM compiles or "
+            "runs in this process ends first.</i>"
+        )
+    return (
+        f"<i>Cancelling: {text(doing, 80)} ends first, for a pass that runs in the kernel's own "
+        "process cannot be interrupted. With <b>own process</b> on, it can.</i>"
+    )
 
 
 def cost(step: Step) -> str:
@@ -55,6 +68,17 @@ def cost(step: Step) -> str:
 def _pair(name: str, before: str, after: str) -> str:
     mark = "" if before == after else ' style="font-weight:bold"'
     return f"<tr><td>{name}</td><td>{before}</td><td>&rarr;</td><td{mark}>{after}</td></tr>"
+
+
+def rewritten(rewrite: Rewrite | None, what: str) -> str:
+    """What a rewrite of the prepare step does, and did."""
+    if rewrite is None:
+        return text(what, 600)
+    places = f"<b>{figures.plural(rewrite.count, 'place')}</b>" if rewrite.count else "nothing"
+    left = "; ".join(f"left {count}: {text(cause, 80)}" for cause, count in rewrite.left.items())
+    return f"{places if rewrite.enabled else 'off'} &middot; {text(what, 600)}" + (
+        f" <i>({left})</i>" if left and rewrite.enabled else ""
+    )
 
 
 def compared(found: RecordingComparison | None) -> str:
@@ -133,7 +157,8 @@ def measured(results: Results) -> str:
     if results.latency:
         rows = "".join(
             f"<tr><td>{text(v.name)}</td><td>"
-            f"{figures.seconds(v.median) if v.median is not None else text(v.cannot)}</td></tr>"
+            + (f"cannot: {text(v.cannot)}" if v.median is None else figures.seconds(v.median))
+            + "</td></tr>"
             for v in results.latency.variants[:12]
         )
         parts.append(f"<p>Median latency</p><table>{rows}</table>")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import platform
 import sys
 from collections import Counter
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from byocviz import backends
 from byocviz.backends import Backend, Rule
 from byocviz.errors import ArgumentError, ModuleError, missing
+from byocviz.models._source import source_of
 from byocviz.progress import progress as show_progress
 from byocviz.recording import Recording
 from byocviz.recording.schema import BackendInfo, PrunePolicy, RuleInfo
@@ -98,6 +100,12 @@ def record(
         from byocviz.flow.relax.prepare import rewrite
         from byocviz.flow.relax.walk import Walk
     except ImportError as error:
+        if importlib.util.find_spec("tvm.relay") is not None:
+            # A TVM without Relax makes no module of it: there is nothing to install.
+            raise ModuleError(
+                f"The module has no Relay function; it has {len(module.functions)} others.",
+                "Give the module as relay.frontend or tvm.IRModule.from_expr makes it.",
+            ) from error
         raise missing("TVM with Relax (apache-tvm)", "relax", "to record a module") from error
 
     _check(module, entry, relax)
@@ -127,6 +135,7 @@ def record(
             verify_steps(walk, params, inputs, shown.update)
 
     hang_on(recording, walk, chosen, params, progress)
+    recording.__dict__["source"] = source_of(module)
     return recording
 
 

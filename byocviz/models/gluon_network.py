@@ -73,6 +73,11 @@ def network(
 ) -> Network:
     """A network of the model zoo with weights. See `byocviz.models.gluoncv` for the arguments."""
     mxnet, gluoncv = frameworks()
+    if not isinstance(name, str):
+        raise ArgumentError(
+            f"A network of GluonCV is named by text, not by {type(name).__name__}.",
+            'Give its name, as byocviz.models.gluoncv("ssd_512_resnet50_v1_coco").',
+        )
     wanted = _shape(name, shape)
     known = sorted(gluoncv.model_zoo.get_model_list())
     if name.lower() not in known:

@@ -14,6 +14,7 @@ from byocviz.errors import ByocvizError, ModelError, missing
 from byocviz.models import _simplify
 from byocviz.models._common import check_file, first_lines, need_relax
 from byocviz.models._names import attach_names, make_importer, node_name
+from byocviz.models._source import Source, remember
 
 if TYPE_CHECKING:
     import onnx
@@ -65,18 +66,45 @@ def from_onnx(
             f"{name} has no input {unknown[0]!r}.",
             f"Its inputs: {', '.join(v.name for v in _simplify.real_inputs(proto.graph))}.",
         )
+    source = _source(model, proto, shapes)
     ready, note = _simplify.simplify(proto) if simplify else (proto, "")
     if note:
         warnings.warn(f"{name} is imported without simplifying: {note}.", stacklevel=2)
     try:
-        return _import(ready, proto, name, dtypes)
+        return remember(_import(ready, proto, name, dtypes), source)
     except ByocvizError:
         if ready is proto:
             raise
         # The folded form is normally the easier one; should it not be, the model itself counts.
         with contextlib.suppress(ByocvizError):
-            return _import(proto, proto, name, dtypes)
+            return remember(_import(proto, proto, name, dtypes), source)
         raise
+
+
+def _source(given: Any, proto: Any, shapes: Mapping[str, _simplify.Shape] | None) -> Source:
+    """Gives ``proto`` again: a copy of what was given, or what is read anew of a file."""
+    import onnx
+
+    if isinstance(given, onnx.ModelProto):
+        kept = onnx.ModelProto()
+        kept.CopyFrom(proto)
+        return lambda: kept
+    path = Path(given).absolute()
+    stamp = _stamp(path)
+
+    def read() -> Any:
+        found = _read(check_file(path, "an ONNX model", _LIMIT))
+        if _stamp(path) != stamp:
+            raise ModelError(f"{path} has changed since it was imported.", "Record it anew.")
+        _simplify.fix_shapes(found, shapes)
+        return found
+
+    return read
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns
 
 
 def _read(path: Path) -> Any:

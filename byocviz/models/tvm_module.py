@@ -67,6 +67,14 @@ def _checked_text(path: Path, version: str) -> str:
             f"{path} is not a module saved by TVM, or it is cut off ({first_lines(error, 120)}).",
             "Write it with open(path, 'w').write(tvm.ir.save_json(mod)).",
         ) from error
+    old = graph.get("attrs") if isinstance(graph, dict) and "root" in graph else None
+    if isinstance(old, dict) and isinstance(old.get("tvm_version"), str):
+        raise ModelError(
+            f"{path} was saved by TVM {old['tvm_version'][:40]}, which writes modules otherwise "
+            "than those with today's Relax.",
+            "Read it yourself where that TVM is, and record what you get: "
+            "byocviz.record(tvm.ir.load_json(text)).",
+        )
     if not (
         isinstance(graph, dict)
         and isinstance(graph.get("nodes"), list)

@@ -7,6 +7,7 @@ through the Python package graphviz.
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import overload
@@ -179,8 +180,9 @@ def _draw(text: str, kind: str) -> bytes:
             f"Graphviz's program dot is not installed; it is needed to draw {kind.upper()}.",
             f"{_install()} Recording.to_dot() needs neither.",
         ) from error
-    except graphviz.CalledProcessError as error:
-        said = (error.stderr or b"").decode("utf-8", "replace").strip()
+    # The package's own is one of these; in its versions before 0.17 there is none.
+    except (subprocess.CalledProcessError, OSError) as error:
+        said = (getattr(error, "stderr", None) or b"").decode("utf-8", "replace").strip()
         raise ByocvizError(
             f"Graphviz's dot failed: {printable(said, lines=True, limit=1000) or error}.",
             "A graph too large for it: draw one function, or use Recording.to_html().",

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 
 from rich import box
 from rich.console import RenderableType
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from byocviz.recording import Recording, Step
 from byocviz.recording.printable import printable
+from byocviz.render.prose import Prose
 
 _NAME = 60
 _LONG_WORD = re.compile(r"\w{48,}")
@@ -58,9 +58,10 @@ def safe(value: str, style: str = "") -> Text:
     return Text(printable(value, limit=2000), style=style)
 
 
-def indented(value: str, by: int = 2) -> Padding:
-    """`safe` text, ``by`` columns in, on each line that it takes."""
-    return Padding(safe(value), (0, 0, 0, by))
+def indented(value: str, by: int = 2) -> Prose:
+    """Text that can only be text, ``by`` columns in, on each line that it takes; code in it stays
+    whole."""
+    return Prose(value, by)
 
 
 def more(number: int, noun: str, many: str = "") -> list[RenderableType]:

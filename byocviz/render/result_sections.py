@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Group, RenderableType
 from rich.text import Text
 
@@ -10,7 +12,9 @@ from byocviz.recording.printable import printable
 from byocviz.recording.results import BuildInfo, Difference, Latency, Photo, Variant
 from byocviz.recording.tables import subgraph_number
 from byocviz.render import figures
+from byocviz.render.fitted import Column, Fitted
 from byocviz.render.pieces import indented, middle, more, plain_table, safe
+from byocviz.render.prose import lines
 
 BAR = 24
 """Characters of the longest bar."""
@@ -109,43 +113,81 @@ def timed(recording: Recording) -> RenderableType | None:
     latency = recording.results.latency
     if latency is None:
         return None
-    medians = [v.median for v in latency.variants if v.median]
-    base = next((v.median for v in latency.variants if v.kind == "tvm" and v.median), None)
-    table = plain_table(
-        [("", "left"), ("median", "right"), ("p10", "right"), ("p90", "right"), ("first", "right"),
-         ("subgraphs", "right"), ("boundary", "right"), ("", "left")]
-    )  # fmt: skip
-    for variant in latency.variants:
-        table.add_row(*_row(variant, max(medians, default=0.0), base))
+    cannot = [
+        indented(f"{_named(v)} cannot: {printable(v.cannot or '?', limit=200)}", 2)
+        for v in latency.variants
+        if not v.median
+    ]
     info = recording.results.build
-    lines: list[RenderableType] = [table, indented(conditions(latency))]
+    parts: list[RenderableType] = [_latencies(latency), *cannot, indented(conditions(latency))]
     if any(variant.noisy for variant in latency.variants):
-        lines.append(
+        parts.append(
             indented(
                 "Noisy: p90 lies far above p10, so the median and its ratios say little. Time it "
                 "again when the machine is quiet."
             )
         )
     if info is not None and info.stands_in_for:
-        lines.append(indented(stand_in(info)))
-    return Group(*lines)
+        parts.append(indented(stand_in(info)))
+    return Group(*parts)
 
 
-def _row(variant: Variant, most: float, base: float | None) -> list[Text]:
+def _named(variant: Variant) -> str:
     name = f"{variant.name} ({variant.setting})" if variant.setting else variant.name
-    count = figures.count(variant.subgraphs) if variant.subgraphs is not None else ""
-    bytes_ = figures.data(variant.boundary_bytes) if variant.boundary_bytes is not None else ""
-    if not variant.median:
-        row = [printable(name, limit=60), "", "", "", "", count, bytes_]
-        return [*map(Text, row), safe(printable(f"cannot: {variant.cannot or '?'}", limit=60))]
-    bar = "#" * max(1, round(variant.median / most * BAR)) if most else ""
-    if base and variant.kind != "tvm":
-        bar += f" {base / variant.median:.1f} x as fast"
-    if variant.noisy:
-        bar += " (noisy)"
-    times = (variant.median, variant.p10, variant.p90, variant.first)
-    row = [printable(name, limit=60), *map(figures.seconds, times), count, bytes_]
-    return [*map(Text, row), Text(bar)]
+    return printable(name, limit=60)
+
+
+def _latencies(latency: Latency) -> Fitted:
+    """One row a variant; where the width is short bars go first, then the lesser figures."""
+    variants = latency.variants
+    base = next((v.median for v in variants if v.kind == "tvm" and v.median), None)
+    names = [_named(variant) for variant in variants]
+    times = [(v.median, v.p10, v.p90, v.first) if v.median else (None,) * 4 for v in variants]
+    shown = [[figures.seconds(t) if v.median else "" for t in row]
+             for v, row in zip(variants, times, strict=True)]  # fmt: skip
+    median, p10, p90, first = ([row[i] for row in shown] for i in range(4))
+    columns = [
+        Column("name", "left", names, named=False),
+        Column("median", "right",
+               [m if v.median else "cannot" for m, v in zip(median, variants, strict=True)]),
+        Column("p10", "right", p10),
+        Column("p90", "right", p90),
+        Column("first", "right", first),
+        Column("subgraphs", "right",
+               ["" if v.subgraphs is None else figures.count(v.subgraphs) for v in variants]),
+        Column("boundary", "right",
+               ["" if v.boundary_bytes is None else figures.data(v.boundary_bytes)
+                for v in variants]),
+        Column("bar", "left", _bars(variants, BAR), named=False),
+        Column("ratio", "left", [_ratio(v, base) for v in variants], named=False),
+    ]  # fmt: skip
+    return Fitted(
+        columns,
+        [
+            ("bar", _bars(variants, BAR // 2)),
+            ("name", ["\n".join(lines(name, 22)) for name in names]),
+            ("bar", _bars(variants, BAR // 4)),
+            ["bar"],
+            ["first"],
+            ["boundary"],
+            ["p10", "p90"],
+            ["subgraphs"],
+            ("name", ["\n".join(lines(name, 12)) for name in names]),
+            ["ratio"],
+        ],
+    )
+
+
+def _bars(variants: Sequence[Variant], longest: int) -> list[str]:
+    most = max((v.median for v in variants if v.median), default=0.0)
+    return ["#" * max(1, round(v.median / most * longest)) if v.median else "" for v in variants]
+
+
+def _ratio(variant: Variant, base: float | None) -> str:
+    said = []
+    if base and variant.median and variant.kind != "tvm":
+        said.append(f"{base / variant.median:.1f} x as fast")
+    return " ".join(said + ["(noisy)"] * variant.noisy)
 
 
 def conditions(latency: Latency) -> str:
@@ -165,14 +207,14 @@ def detected(recording: Recording, top: int) -> RenderableType | None:
     photos = recording.results.photos
     if not photos:
         return None
-    lines: list[RenderableType] = []
+    parts: list[RenderableType] = []
     for photo in photos[:top]:
         for number, one in enumerate(photo.detected[:top]):
             found = ", ".join(f"{f.label} {f.score:.3f}" for f in one.found[:8]) or "nothing"
             head = f"{photo.name}: " if number == 0 else " " * (len(photo.name) + 2)
-            lines.append(indented(printable(f"{head}{one.variant}: {found}", limit=300)))
-        lines.append(indented(printable(agreement(photo), limit=200), by=4))
-    return Group(*lines, *more(len(photos) - top, "photo"))
+            parts.append(indented(printable(f"{head}{one.variant}: {found}", limit=300)))
+        parts.append(indented(printable(agreement(photo), limit=200), by=4))
+    return Group(*parts, *more(len(photos) - top, "photo"))
 
 
 def agreement(photo: Photo) -> str:

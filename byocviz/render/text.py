@@ -13,15 +13,14 @@ import sys
 from typing import TextIO
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
-from rich.measure import Measurement
-from rich.table import Table
 from rich.text import Text
 
 from byocviz.recording import Comparison, FunctionView, Recording, RecordingComparison, Step
 from byocviz.recording.compare import boundary_bytes
 from byocviz.recording.printable import printable
 from byocviz.render import figures
-from byocviz.render.pieces import first_line, indented, more, plain_table, safe, short_op
+from byocviz.render.fitted import Column, Fitted
+from byocviz.render.pieces import first_line, indented, more, safe, short_op
 from byocviz.render.result_sections import built, checked, detected, timed
 from byocviz.render.sections import (
     TOP,
@@ -59,7 +58,7 @@ def print_to(renderable: RenderableType, stream: TextIO | None = None) -> None:
     file = sys.stdout if stream is None else stream
     console = Console(file=file)
     if console.is_terminal or console.is_jupyter:
-        console.print(renderable)
+        console.print(renderable, crop=False)
         return
     encoding = getattr(file, "encoding", None) or "utf-8"
     file.write(to_text(renderable, console.width, encoding=encoding))
@@ -87,7 +86,7 @@ def to_text(
         emoji=False,
         highlight=False,
     )
-    console.print(renderable)
+    console.print(renderable, crop=False)
     text = sheet.getvalue().encode(encoding, "replace").decode(encoding)
     return "\n".join(line.rstrip() for line in text.splitlines()).strip("\n") + "\n"
 
@@ -160,6 +159,10 @@ def header(recording: Recording) -> Group:
     return Group(*lines)
 
 
+_LESS = ("composites", "of MACs", "boundary", "on backend")
+"""Of what happened, what is left out first where even that is too wide."""
+
+
 class StepsTable:
     """The steps, one a row: one table where the width allows it, else what happened and how
     long it took apart."""
@@ -174,26 +177,27 @@ class StepsTable:
         )
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        whole = self._table(what=True, time=True)
-        wanted = Measurement.get(console, options.update(width=1000), whole).maximum
-        if wanted <= options.max_width:
-            yield whole
+        whole = self._columns(what=True, time=True)
+        if Fitted(whole).width(console, options) <= options.max_width:
+            yield Fitted(whole)
             return
-        yield self._table(what=True, time=False)
+        yield Fitted(self._columns(what=True, time=False), [[name] for name in _LESS])
         yield ""
-        yield self._table(what=False, time=True)
+        yield Fitted(self._columns(what=False, time=True), [["capture"], ["TVM"]])
 
-    def _table(self, *, what: bool, time: bool) -> Table:
+    def _columns(self, *, what: bool, time: bool) -> list[Column]:
         names = [*(self._WHAT if what else ()), *(self._TIME if time else ())]
         if time and self.verified:
             names.append("max difference")
-        table = plain_table([("step", "left"), *((name, "right") for name in names)])
+        rows = []
         for step in self.recording.steps:
             row = [step.name, *(_what(step) if what else ()), *(_time(step) if time else ())]
             if time and self.verified:
                 row.append("failed" if step.verify_error else _checked(step))
-            table.add_row(*map(safe, row))
-        return table
+            rows.append(row)
+        cells = list(zip(*rows, strict=True)) or [()] * (len(names) + 1)
+        heads = [("step", "left"), *((name, "right") for name in names)]
+        return [Column(*pair, column) for pair, column in zip(heads, cells, strict=True)]
 
 
 def _what(step: Step) -> list[str]:

@@ -22,6 +22,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 EXPLORER = """\
+import byocviz
 from byocviz.models import ssd
 ex = byocviz.explore(ssd.load(), title="SSD")
 ex
@@ -35,8 +36,8 @@ from byocviz.flow.relax.passes.merge import merge
 from byocviz.flow.relax.steps.prune import to_prune
 
 ex.wait()
-walk, sent = ex.session._walk, ex.views.viewer.bytes_sent
-rules, prepared = walk.state.enabled, walk.modules["prepare"]
+sent, prepared = ex.views.viewer.bytes_sent, ex.recording.module("prepare")
+rules = [rule.fusion for rule in ex.session.rules if rule.enabled]
 best = 1e9
 for _ in range(3):
     start = time.perf_counter()
@@ -45,7 +46,8 @@ for _ in range(3):
     merged, _ = merge(composite)
     if {step!r} == "prune":
         subgraphs = ex.recording.step("partition").subgraphs
-        prune(merged, to_prune(merged, subgraphs, walk.state.policy, walk.state.backend.name))
+        backend = ex.recording.backend.name
+        prune(merged, to_prune(merged, subgraphs, ex.session.policy, backend))
     best = min(best, time.perf_counter() - start)
 steps = ex.recording.steps[2:]
 print("MEASURED " + json.dumps(dict(
@@ -74,7 +76,7 @@ def measure(desk: Any, rule: str, repeat: int) -> list[dict[str, float]]:
     """One row a toggle."""
 
     def bare() -> dict[str, float]:
-        cell = desk.page.locator(".jp-Cell").nth(2)
+        cell = desk.page.locator(".jp-Cell").nth(1)
         before = cell.locator(".jp-InputPrompt").first.inner_text()
         cell.locator(".cm-content").first.click()
         desk.page.keyboard.press("Control+Enter")
@@ -120,7 +122,7 @@ def main() -> None:
         with serving(folder) as address:
             page = browser.new_page(viewport={"width": 1500, "height": 1400})
             desk = Desk(page, address).open("ssd.ipynb")
-            desk.run(2)
+            desk.run([0])
             desk.at("import")
             desk.button("Run all").click()
             desk.page.wait_for_timeout(6000)

@@ -98,7 +98,7 @@ def test_what_it_did_is_in_the_recording(chain: byocviz.Build, tmp_path: Path) -
 def test_inputs_by_name_in_order_or_alone(chain: byocviz.Build) -> None:
     ((name, value),) = seeded_inputs(by_name("chain_cut_once").build(), "main").items()
     first = chain.run({name: value})
-    for given in ([value], (value,), value, tvm.runtime.tensor(value)):
+    for given in ([value], (value,), value, tvm.runtime.tensor(value), memoryview(value)):
         assert max_difference(chain.run(given), first) == 0
     assert name in chain.inputs
 
@@ -168,6 +168,8 @@ def test_where_the_runtime_does_not_take_the_whole_its_part_is_timed() -> None:
     [
         ({"repeat": 0}, ArgumentError),
         ({"warmup": -1}, ArgumentError),
+        ({"repeat": True}, ArgumentError),
+        ({"settings": [1]}, ArgumentError),
         ({"settings": {"a": 3}}, ArgumentError),
         ({"settings": {"a": {"no_such_argument": 1}}}, ArgumentError),
         ({"settings": {"": {}}}, ArgumentError),

@@ -35,6 +35,7 @@ def external(case: Case) -> list[tuple[str, Any]]:
     ]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_each_subgraph_computes_the_same_in_onnx_runtime(case: Case) -> None:
     for name, function in external(case):

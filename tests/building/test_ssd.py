@@ -12,7 +12,9 @@ from PIL import Image
 pytest.importorskip("tvm")
 
 import byocviz
+from byocviz.building.lower import check
 from byocviz.errors import ArgumentError, ModelError
+from byocviz.flow.relax.compat import attribute
 from byocviz.models import ssd
 from byocviz.models.ssd import Detection
 
@@ -52,10 +54,10 @@ def test_every_variant_finds_what_onnx_runtime_finds(build: byocviz.Build) -> No
 
 
 def test_it_equals_tvm_alone(build: byocviz.Build) -> None:
-    check = build.check(ssd.preprocess(ssd.photos()["coffee"]))
-    assert check.first == ""
-    assert [d for d in check.differences if d.exceeds] == []
-    assert [d.kind for d in check.differences] == ["output"] * 3 + ["subgraph"]
+    found = build.check(ssd.preprocess(ssd.photos()["coffee"]))
+    assert found.first == ""
+    assert [d for d in found.differences if d.exceeds] == []
+    assert [d.kind for d in found.differences] == ["output"] * 3 + ["subgraph"]
 
 
 def test_the_figure_shows_what_was_measured(build: byocviz.Build, tmp_path: Path) -> None:
@@ -74,15 +76,10 @@ def test_photos_of_many_kinds(build: byocviz.Build) -> None:
     path = ssd.photos()["chelsea"]
     with Image.open(path) as opened:
         image = opened.convert("RGB")
-    for given, name in ((path, "chelsea"), (str(path), "chelsea"), (image, "photo")):
-        (photo,) = build.detect(given)
-        assert photo.name == name
-        assert photo.detected[0].found[0].label == "cat"
-    assert [p.name for p in build.detect([image, path, path])] == [
-        "photo 1",
-        "chelsea",
-        "chelsea (3)",
-    ]
+    (alone,) = build.detect(image)
+    several = build.detect([image, path, str(path)])
+    assert [p.name for p in (alone, *several)] == ["photo", "photo 1", "chelsea", "chelsea (3)"]
+    assert {p.detected[0].found[0].label for p in (alone, *several)} == {"cat"}
 
 
 def test_another_model_s_own_pre_and_postprocessing(build: byocviz.Build) -> None:
@@ -105,3 +102,32 @@ def test_photos_that_are_none(build: byocviz.Build, tmp_path: Path) -> None:
             build.detect(path)
     with pytest.raises(ArgumentError, match="A photo is a int"):
         build.detect({"a": 3})
+
+
+def test_every_step_s_subgraphs_lower(build: byocviz.Build) -> None:
+    """A subgraph that is shown as offloadable is one that lowers, at every step."""
+    for step in ("annotate", "partition", "prune"):
+        for _, function in build.recording.module(step).functions_items():
+            if attribute(function, "Codegen"):
+                assert check(function) == []
+
+
+def test_names_in_the_onnx_lead_to_the_recording_s_operators(build: byocviz.Build) -> None:
+    recording = build.recording
+    (lowered,) = build.runnable.lowered.values()
+    (subgraph,) = recording.step("prune").subgraphs
+    assert list(lowered.operators) == subgraph.op_ids
+    for node in lowered.model.graph.node:
+        for identity in lowered.nodes[node.name]:
+            assert recording.ops[identity].name == lowered.calls[node.name]
+
+
+def test_outputs_are_written_where_tvm_wants_them(build: byocviz.Build) -> None:
+    (engine,) = build.engines.values()
+    image = ssd.preprocess(ssd.photos()["coffee"])
+    outputs = [np.full(p.shape, np.nan, p.dtype) for p in engine.outputs]
+    addresses = [o.ctypes.data for o in outputs]
+    engine.run_into([image], outputs)
+    assert [o.ctypes.data for o in outputs] == addresses
+    for given, wanted in zip(outputs, engine.run([image]), strict=True):
+        np.testing.assert_array_equal(given, wanted)

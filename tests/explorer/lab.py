@@ -6,30 +6,41 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import nbformat
 
-SETUP = """\
-import sys
-sys.path.insert(0, {root!r})
-import byocviz
-"""
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+
+
+def take(name: str, folder: Path) -> Path:
+    """One of the project's own notebooks, copied into a folder."""
+    return Path(shutil.copy(NOTEBOOKS / f"{name}.ipynb", folder))
+
+
+def cells_with(path: Path, *words: str) -> list[int]:
+    """The numbers of a notebook's cells of code that hold one of these, in order."""
+    cells = nbformat.read(path, as_version=4).cells
+    return [
+        number
+        for number, cell in enumerate(cells)
+        if cell.cell_type == "code" and any(word in cell.source for word in words)
+    ]
 
 
 def write_notebook(path: Path, *cells: str) -> Path:
-    """A notebook of code cells; the first makes byocviz and the tests' corpus importable."""
-    root = str(Path(__file__).parents[2])
+    """A notebook of code cells."""
     notebook = nbformat.v4.new_notebook()
-    notebook.cells = [nbformat.v4.new_code_cell(text) for text in (SETUP.format(root=root), *cells)]
+    notebook.cells = [nbformat.v4.new_code_cell(text) for text in cells]
     notebook.metadata["kernelspec"] = {
         "name": "python3",
         "display_name": "Python 3",
@@ -57,8 +68,15 @@ def serving(folder: Path, app: str = "lab") -> Iterator[str]:
     (news / "notification.jupyterlab-settings").write_text(
         '{"fetchNews": "false", "checkForUpdates": false}'
     )
+    book = home / "settings" / "@jupyterlab" / "notebook-extension"
+    book.mkdir(parents=True)
+    # Every cell is in the page, in view or not.
+    (book / "tracker.jupyterlab-settings").write_text('{"windowingMode": "none"}')
     environment = {
         **os.environ,
+        "PYTHONPATH": os.pathsep.join(
+            filter(None, [str(NOTEBOOKS.parent), os.environ.get("PYTHONPATH")])
+        ),
         "JUPYTER_CONFIG_DIR": str(home / "config"),
         "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
         "JUPYTER_DATA_DIR": str(home / "data"),
@@ -134,18 +152,30 @@ class Desk:
         self.page.wait_for_timeout(1000)
         return self
 
-    def run(self, cells: int) -> None:
-        """Run the first so many cells."""
-        for number in range(cells):
-            cell = self.page.locator(".jp-Cell").nth(number)
+    def run(self, cells: Iterable[int]) -> None:
+        """Run these cells, by number, one after the other."""
+        for number in cells:
+            cell = self.page.locator(".jp-Notebook .jp-Cell").nth(number)
             end = time.monotonic() + 120
             # A key that comes before the kernel is there is lost.
             while not re.search(r"\d", text := self._prompt(cell)):
-                assert time.monotonic() < end, "the cell does not run"
+                assert time.monotonic() < end, f"cell {number} does not run: {text}"
                 if "*" not in text:
                     cell.locator(".cm-content").first.click()
                     self.page.keyboard.press("Shift+Enter")
-                self.page.wait_for_timeout(1500)
+                self.page.wait_for_timeout(700)
+
+    def again(self, number: int) -> None:
+        """Run a cell that ran before."""
+        cell = self.page.locator(".jp-Notebook .jp-Cell").nth(number)
+        cell.locator(".cm-content").first.click()
+        self.page.keyboard.press("Shift+Enter")
+
+    def restart_kernel(self) -> None:
+        """By the menu."""
+        self.page.locator(".lm-MenuBar-itemLabel", has_text="Kernel").first.click()
+        self.page.locator(".lm-Menu-itemLabel", has_text="Restart Kernel…").first.click()
+        self.page.locator(".jp-Dialog button.jp-mod-accept").click()
 
     def _prompt(self, cell: Any) -> str:
         """``[ ]:``, ``[*]:`` or ``[1]:``; it may go back from the second to the first."""
@@ -189,6 +219,11 @@ class Desk:
 
     def button(self, text: str) -> Any:
         return self.page.locator("button.jupyter-button", has_text=text)
+
+    def choose(self, label: str, value: str) -> None:
+        """A value of a dropdown."""
+        where = f".widget-dropdown:has(label:text-is('{label}')) select"
+        self.page.locator(where).select_option(value)
 
     def tab(self, text: str) -> None:
         self.page.locator(".widget-tab .lm-TabBar-tab", has_text=text).first.click()

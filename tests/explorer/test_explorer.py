@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import threading
@@ -185,6 +186,42 @@ def test_two_explorers_at_once(built: None) -> None:
     assert both[0].views.viewer._name != both[1].views.viewer._name
 
 
+def test_no_mark_is_lost_whatever_runs_meanwhile(explorer: Explorer, tmp_path: Any) -> None:
+    """Marks come from the kernel's thread while the other runs, begins anew, fails and is
+    cancelled; what is saved at any moment holds them all, and whole steps."""
+    changes: list[dict[str, Any]] = [
+        {"rules": {"tutorial.add": False}},
+        {"prepare": {"clip": False}},
+        {"prune": PrunePolicy(min_ops=3)},
+        {"prepare": True, "rules": {}},
+        {"backend": "onnxruntime"},
+        {"prune": True, "backend": "tutorial"},
+    ]
+    explorer.run_all()
+    notes: list[str] = []
+    for number in range(60):
+        if number % 3 == 0:
+            # After a cancel the backend may be the other one, which has no such rule.
+            with contextlib.suppress(BackendError):
+                explorer.change(**changes[number // 3 % len(changes)])
+        if number % 10 == 7:
+            explorer.cancel()
+        if number % 10 == 9:
+            explorer.run_all()
+        notes.append(f"note {number}")
+        explorer.mark(notes[-1])
+        time.sleep(0.003 * (number % 7))
+        kept = byocviz.load(explorer.save(tmp_path / "a.byocviz"))
+        assert [stop["note"] for stop in kept.extra["stops"]] == notes
+        assert [step.name for step in kept.steps] == list(STEPS[: len(kept.steps)])
+        assert all(step.functions for step in kept.steps)
+    explorer.unmark(0)
+    explorer.run_all()
+    assert explorer.wait(60)
+    assert [stop.note for stop in explorer.stops] == notes[1:]
+    assert [stop["note"] for stop in explorer.recording.extra["stops"]] == notes[1:]
+
+
 # -- what is sent
 
 
@@ -248,6 +285,14 @@ def test_views_agree(explorer: Explorer, browser_end: Browser) -> None:
     assert stop.zoom == (0, 0, 100, 50)
     explorer.selection = {"subgraph": 0}
     assert end.of("show")[-1][0]["show"] == {"select": {"subgraph": 0}}
+
+
+def test_whoever_asks_is_answered(browser_end: Browser) -> None:
+    """So that a view knows that the kernel is there."""
+    for kind in ("there?", "view", "drawn", "hold", "picture", "nothing of the kind"):
+        browser_end.sent.clear()
+        browser_end.says(type=kind)
+        assert any(content["to"] == "v1" for content, _ in browser_end.of("heard"))
 
 
 @pytest.mark.parametrize(

@@ -11,26 +11,15 @@ import tvm
 import byocviz
 from byocviz.errors import ArgumentError, BackendError, StepMissing
 from byocviz.explorer.session import Session, Stopped
-from byocviz.recording import Recording
 from byocviz.recording.schema import STEPS, PrunePolicy
 from byocviz.recording.stops import Stop
 from tests.corpus import CASES, Case
 from tests.corpus.walkthrough import walkthrough
 
+from .plain import plain
+
 CONV = 'is_op("relax.nn.conv2d")(wildcard(), wildcard())'
 SOME = CASES[::11]
-
-
-def plain(recording: Recording) -> dict[str, Any]:
-    """All that a recording says but for when, and how long it took."""
-    data = msgspec.json.decode(msgspec.json.encode(recording))
-    data.pop("created", None)
-    for step in data["steps"]:
-        step.pop("tvm_seconds", None)
-        step.pop("capture_seconds", None)
-        for rewrite in step.get("rewrites", []):
-            rewrite.pop("seconds", None)
-    return dict(data)
 
 
 def whole(mod: Any, backend: Any = "tutorial", **settings: Any) -> dict[str, Any]:

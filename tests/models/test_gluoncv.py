@@ -18,13 +18,14 @@ from byocviz.errors import ArgumentError, ModelError
 from byocviz.models import ssd
 from byocviz.models.gluon import GluonModel
 from byocviz.models.gluon_network import Network, network
+from tests.corpus_relay import ssd as demo
 
 SMALL = "ssd_512_mobilenet1.0_coco"
 
 
 @pytest.fixture(scope="module")
 def model() -> GluonModel:
-    return byocviz.models.gluoncv(pretrained=False)
+    return demo.model()
 
 
 @pytest.fixture(scope="module")
@@ -154,6 +155,8 @@ def test_what_cannot_be_is_refused() -> None:
     for shape in ((3, 512, 512), (2, 3, 512, 512), (1, 3, 0, 512), (1, 3, 512.0, 512)):
         with pytest.raises(ArgumentError):
             network(SMALL, pretrained=False, shape=shape)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="named by text"):
+        network(5)  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="does not run on an input"):
         network("alexnet", pretrained=False, shape=(1, 3, 20, 20))
 

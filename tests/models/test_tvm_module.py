@@ -80,6 +80,7 @@ def test_another_version_is_refused(tmp_path, other):
         ("{}", "not of the form"),
         ("[1, 2]", "not of the form"),
         ('{"nodes": [], "root_index": 0}', "not of the form"),
+        ('{"root": 1, "nodes": [], "attrs": {"tvm_version": "0.19.0"}}', "saved by TVM 0.19.0"),
         ('{"nodes": [1], "root_index": 0}', "does not say which TVM"),
         ('{"nodes": [1], "root_index": 0, "metadata": 3}', "does not say which TVM"),
     ],

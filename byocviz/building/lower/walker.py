@@ -228,7 +228,7 @@ class _Walker(BaseWalker):
                 "function",
                 plain(getattr(callee, "name_hint", None) or callee.global_symbol),
                 "It is code already, no operator.",
-                "Let the prepare step put the operator back (prepare=True), or leave it on TVM.",
+                "Leave it on TVM: only operators have converters.",
             )
         return self._converted(view, function)
 

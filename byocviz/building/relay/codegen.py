@@ -64,7 +64,12 @@ def _host() -> None:
 def _called(symbol: str, *tensors: Any) -> None:
     stack = _running.stack
     name = plain(symbol)
-    if not stack or name not in stack[-1]:
+    if stack and name not in stack[-1]:
+        raise EngineError(
+            f"The build that runs has no engine for {name}.",
+            "Its library is of another build: build and save it again.",
+        )
+    if not stack:
         raise EngineError(
             f"{name} was called outside of a build's run.",
             "Run it by the build: build.run(inputs), or byocviz.load_build(folder).run(inputs).",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,8 @@ from byocviz.flow.relay.types import dims
 
 GRAPH, MACHINE = "graph", "vm"
 
-_CPU = ("llvm", "c")
+_CONSTANT = re.compile(r"p\d+")
+"""What the executor of graphs calls its constants."""
 
 
 def target_of(target: Any) -> tvm.target.Target:
@@ -78,8 +78,28 @@ class Compiled:
         count = self._graph.get_num_outputs()
         return [self._graph.get_output(index) for index in range(count)]
 
-    def export(self, path: Path) -> None:
-        self.module.export_library(str(path))
+    def export_library(self, path: str) -> None:
+        """Raises as TVM's does."""
+        self.module.export_library(path)
+
+    def taken(self, names: Sequence[str]) -> bool:
+        """Whether these are the parameters of what was compiled, as an executor's calls them."""
+        if self._graph is None:
+            found = tvm.runtime.vm.Executable(self.module).get_function_params("main")
+            return list(map(plain, found)) == list(names)
+        inputs = map(plain, self._graph.get_input_info()[0])
+        return sorted(n for n in inputs if not _CONSTANT.fullmatch(n)) == sorted(names)
+
+
+def loaded(module: Any, function: Any) -> tuple[Compiled, bool]:
+    """What TVM loaded of an exported library, as it was compiled for an entry with the parameters
+    of ``function``; and whether it takes those."""
+    if plain(module.type_key) == "VMExecutable":
+        made, names = Compiled(MACHINE, module, []), [plain(p.name_hint) for p in function.params]
+    else:
+        names, _ = _names(function)
+        made = Compiled(GRAPH, module, names)
+    return made, made.taken(names)
 
 
 def placed(value: Any) -> Any:
@@ -180,19 +200,26 @@ def _named(module: tvm.IRModule) -> tuple[tvm.IRModule, list[str]]:
     """The module with parameters whose names the executor does not use itself (p0, p1, ... are
     its constants), and these names."""
     function = module["main"]
-    names = [plain(param.name_hint) for param in function.params]
-    fine = len(set(names)) == len(names)
-    if fine and not any(re.fullmatch(r"p\d+", name) for name in names):
+    names, own = _names(function)
+    if own:
         return module, names
     params = [
-        relay.Var(f"input_{index}", param.checked_type)
-        for index, param in enumerate(function.params)
+        relay.Var(name, param.checked_type)
+        for name, param in zip(names, function.params, strict=True)
     ]
     bound = dict(zip(function.params, params, strict=True))
     body = relay.bind(function.body, bound)
     made = module.clone()
     made.update_func(made.get_global_var("main"), relay.Function(params, body, function.ret_type))
-    return typed(made), [plain(param.name_hint) for param in params]
+    return typed(made), names
+
+
+def _names(function: Any) -> tuple[list[str], bool]:
+    """What the executor of graphs calls the parameters, and whether that is their own names."""
+    names = [plain(param.name_hint) for param in function.params]
+    if len(set(names)) == len(names) and not any(map(_CONSTANT.fullmatch, names)):
+        return names, True
+    return [f"input_{index}" for index in range(len(names))], False
 
 
 _CONVOLUTIONS = {

@@ -55,12 +55,15 @@ def to_json(function: Any) -> str:
     return str(tvm.ir.save_json(relay.transform.InferType()(module)))
 
 
-def from_json(text: str) -> Any:
-    """The function of that module. Raises `BuildError`."""
+def from_json(data: bytes, entry: str) -> Any:
+    """The function of that module, for the entry of that name. Raises `BuildError`."""
     try:
-        return relay.transform.InferType()(tvm.ir.load_json(text))["main"]
+        function = relay.transform.InferType()(tvm.ir.load_json(data.decode("utf-8")))["main"]
+        if not isinstance(function, relay.Function):
+            raise TypeError(f"{entry} is no function of Relay")
+        return function
     except Exception as error:
         raise BuildError(
             f"The signature of the saved build cannot be read: {last_line(error)}",
-            "It was saved by another TVM; build and save it again here.",
+            "It is damaged, or was saved by another TVM; build and save it again here.",
         ) from error

@@ -38,7 +38,7 @@ class RelayRunnable:
     function: Any
     """The entry, whose parameters are the inputs."""
     functions: dict[str, Any]
-    """The external functions by symbol."""
+    """The external functions by symbol; none of a build that was kept."""
     executable: Compiled
     target: tvm.target.Target
     lowered: dict[str, Lowered] = field(default_factory=dict)
@@ -46,6 +46,7 @@ class RelayRunnable:
     lower_seconds: float = 0.0
     tvm_seconds: float = 0.0
     library: Path | None = None
+    """The file that it was loaded from, where it was."""
 
     def __post_init__(self) -> None:
         self.device = tvm.cpu()
@@ -135,7 +136,7 @@ class RelayRunnable:
 
         def add(module: Any, parent: int) -> None:
             here = len(nodes)
-            symbol = next((s for s in self.functions if _has(module, s)), "")
+            symbol = next((s for s in self.built if _has(module, s)), "")
             nodes.append(ModuleNode(plain(module.type_key), symbol, parent=parent))
             for imported in module.imported_modules:
                 add(imported, here)

@@ -249,6 +249,11 @@ def failed(title: str, name: str, why: str = "") -> EngineError:
     )
 
 
+def blamed(subgraph: Subgraph, text: str) -> str:
+    """The ONNX node whose name stands in what a library says; "" where none does."""
+    return max((n for n in {*subgraph.nodes, *subgraph.calls} if n in text), key=len, default="")
+
+
 def named(subgraph: Subgraph, node: str) -> str:
     """The Relax operator of an ONNX node, with its ids where they are known; "" for neither."""
     operator = subgraph.calls.get(node, "")

@@ -12,6 +12,7 @@ from byocviz.building.runtimes.base import (
     Notes,
     Subgraph,
     address,
+    blamed,
     device,
     device_index,
     failed,
@@ -227,8 +228,7 @@ def _wait(index: int) -> None:
 def _refused(subgraph: Subgraph, error: Exception) -> BuildError:
     """Names the Relax operator whose node ONNX Runtime speaks of, where it names one."""
     text = last_line(error)
-    node = max((n for n in subgraph.nodes if n in text), key=len, default="")
-    operator = named(subgraph, node)
+    operator = named(subgraph, blamed(subgraph, text))
     return BuildError(
         f"ONNX Runtime does not build the subgraph {subgraph.name}"
         f"{f' at {operator}' if operator else ''}: {text}",

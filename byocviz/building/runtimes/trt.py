@@ -9,8 +9,8 @@ from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from byocviz.building.errors import BuildError
-from byocviz.building.runtimes.base import Base, Engine, Notes, Subgraph, named
+from byocviz.building.errors import BuildError, last_line
+from byocviz.building.runtimes.base import Base, Engine, Notes, Subgraph, blamed, named
 from byocviz.building.runtimes.gpu import gpu, missing_gpu
 from byocviz.building.runtimes.half import half
 from byocviz.building.runtimes.options import Takes, switch, whole
@@ -42,10 +42,8 @@ class TrtRuntime(Base):
     serializes = True
 
     def supports(self, running: bool = True) -> str | None:
-        try:
-            import_module(self.package)
-        except ImportError as error:
-            return f"It is not installed ({error}): {self.install}"
+        if (reason := unusable(self.package, self.install)) is not None:
+            return reason
         if running or self.needs_gpu_to_build:
             return missing_gpu()
         return None
@@ -83,7 +81,7 @@ class TrtRuntime(Base):
         if options["fp16"]:
             model = half(self.title, subgraph.name, model)
         with listening(trt) as log:
-            builder = trt.Builder(log)
+            builder = self._builder(trt, log)
             typed = int(trt.NetworkDefinitionCreationFlag.STRONGLY_TYPED)
             network = builder.create_network(1 << typed)
             parser = trt.OnnxParser(network, log)
@@ -96,15 +94,20 @@ class TrtRuntime(Base):
                 _set_times(config, notes.timing)
             plan = builder.build_serialized_network(network, config)
             if plan is None:
-                raise BuildError(
-                    f"{self.title} builds no engine of the subgraph {subgraph.name}: "
-                    f"{log.last() or 'it does not say why'}",
-                    "Switch off the rule of the operator that it names, so that it stays on TVM.",
-                    subgraph=subgraph.name,
-                )
+                raise _unbuilt(self.title, subgraph, log.last())
             if timed:
                 notes.timing = bytes(config.get_timing_cache().serialize())
             return bytes(plan)
+
+    def _builder(self, trt: Any, log: Any) -> Any:
+        try:
+            return trt.Builder(log)
+        except Exception as error:  # pybind's own, where the library gives none
+            raise BuildError(
+                f"{self.title} {trt.__version__} does not start: {log.last() or last_line(error)}",
+                "It starts where the driver and the GPU are ones that it supports; byocviz doctor "
+                "says which are here.",
+            ) from error
 
     def _configure(self, trt: Any, config: Any, options: Mapping[str, Any]) -> None:
         if options["workspace"]:
@@ -139,6 +142,22 @@ class TrtRuntime(Base):
         """The compute capabilities that engines are for, as ``SM89``; none: the GPU that they
         were built on."""
         return ()
+
+
+def unusable(package: str, install: str) -> str | None:
+    """Why the package cannot be imported, with the mend; None: it can."""
+    try:
+        import_module(package)
+    except ModuleNotFoundError as error:
+        if error.name == package:
+            return f"It is not installed ({error}): {install}"
+        return f"It is installed and lacks a part ({error}): {install}"
+    except Exception as error:  # a library that is missing, or of another version
+        return (
+            f"It is installed and does not load ({last_line(error)}): {install} brings its "
+            "libraries where NVIDIA's own package index can be reached."
+        )
+    return None
 
 
 def _set_times(config: Any, times: bytes) -> None:
@@ -187,6 +206,16 @@ def listening(trt: Any) -> Iterator[Any]:
         yield log
 
 
+def _unbuilt(title: str, subgraph: Subgraph, said: str) -> BuildError:
+    operator = named(subgraph, blamed(subgraph, said))
+    return BuildError(
+        f"{title} builds no engine of the subgraph {subgraph.name}"
+        f"{f' at {operator}' if operator else ''}: {said or 'it does not say why'}",
+        "Switch off the rule of the operator that it names, so that it stays on TVM.",
+        subgraph=subgraph.name,
+    )
+
+
 def _unparsed(title: str, subgraph: Subgraph, parser: Any, log: Any) -> BuildError:
     found = []
     for index in range(parser.num_errors):
@@ -194,7 +223,7 @@ def _unparsed(title: str, subgraph: Subgraph, parser: Any, log: Any) -> BuildErr
         node = str(error.node_name())
         where = named(subgraph, node) or node
         found.append(f"{where}: {error.desc()}" if where else str(error.desc()))
-    said = "; ".join(found) or log.last() or "it does not say why"
+    said = "; ".join(dict.fromkeys(found)) or log.last() or "it does not say why"
     return BuildError(
         f"{title} does not take the subgraph {subgraph.name}: {said[:800]}",
         "Switch the operator's rule off, so that it stays on TVM.",

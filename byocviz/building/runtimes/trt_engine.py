@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from byocviz.building.errors import EngineError
+from byocviz.building.errors import EngineError, last_line
 from byocviz.building.runtimes.base import (
     address,
     device,
@@ -79,12 +79,17 @@ class TrtEngine:
             )
         trt = import_module(self.runtime.package)
         with gpu_device(index).current(), listening(trt) as log:
-            self._loader = trt.Runtime(log)
-            self._engine = self._loader.deserialize_cuda_engine(self.plan)
+            said = ""
+            try:
+                self._loader = trt.Runtime(log)
+                self._engine = self._loader.deserialize_cuda_engine(self.plan)
+            except Exception as error:  # pybind's own, where the library gives none
+                self._engine, said = None, last_line(error)
             if self._engine is None:
+                why = log.last() or said or "it does not say why"
                 raise EngineError(
                     f"{self.runtime.title} {trt.__version__} does not load the engine of "
-                    f"{self.name} on {here or 'this GPU'}: {log.last() or 'it does not say why'}",
+                    f"{self.name} on {here or 'this GPU'}: {why}",
                     "Engines are for one kind of GPU and one version; build it anew here.",
                 )
             context = self._engine.create_execution_context()

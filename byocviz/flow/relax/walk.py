@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import gc
 import hashlib
-import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import tvm
 from tvm import relax
 
 from byocviz.backends import Backend, Rule
+from byocviz.backends.lowerable import convertible
 from byocviz.errors import ByocvizError, ModuleError
 from byocviz.flow.identity import Ids, Wiring, by_tag, lineage, resolve
-from byocviz.flow.ledger import Ledger
 from byocviz.flow.reading import Reading
 from byocviz.flow.relax.capture import Sheet, capture
 from byocviz.flow.relax.compat import attribute, is_tensor_constant, plain, tensor_of
@@ -26,6 +24,7 @@ from byocviz.flow.relax.steps import WALK, State
 from byocviz.flow.relax.steps.prune import pruned
 from byocviz.flow.relax.tag import Tagger
 from byocviz.flow.separation import separations
+from byocviz.flow.stepping import Stepping, Tell
 from byocviz.recording import Recording
 from byocviz.recording.schema import (
     PrunePolicy,
@@ -41,11 +40,8 @@ WELL_FORMED = (
     "it is bound."
 )
 
-Tell = Callable[[str, int, int], None]
-"""Progress: what is done now, and how many of how many are done."""
 
-
-class Walk(Ledger):
+class Walk(Stepping):
     """One recording of one Relax module, as it is made."""
 
     def __init__(
@@ -94,68 +90,21 @@ class Walk(Ledger):
 
     # -- the steps
 
-    def run(self) -> Recording:
-        """All steps; one that raises is written down with its error and ends the walk."""
-        # What is made here lives as long as the recording: collecting meanwhile only costs.
-        collecting = gc.isenabled()
-        gc.disable()
-        try:
-            self._run()
-        finally:
-            if collecting:
-                gc.enable()
-        return self.data
+    def _failed(self, error: Exception) -> StepError:
+        return _failure(error, self.state.refusals)
 
-    def _run(self) -> None:
-        while self.next_step:
-            self.advance()
-
-    @property
-    def next_step(self) -> str:
-        """The name of the step that `advance` would run; "" after the last, or a failed one."""
-        steps = self.data.steps
-        failed = steps and steps[-1].error is not None
-        return "" if failed or len(steps) == len(WALK) else WALK[len(steps)].NAME
-
-    def advance(self) -> Step:
-        """Run the next step and write it down, with its error where it raises in TVM.
-
-        Raises `ByocvizError` where what was given cannot be used; the step is then not there.
-        """
-        index = len(self.data.steps)
-        part = WALK[index]
-        self.tell(part.NAME, index, len(WALK))
-        step = Step(part.NAME)
-        self.data.steps.append(step)
-        start = time.perf_counter()
-        self.state.tvm_seconds = 0.0
-        try:
-            self._step(part, step)
-        except ByocvizError:
-            self.data.steps.remove(step)
-            raise  # something that was given cannot be used; nothing of TVM's has failed
-        except Exception as error:
-            step.error = _failure(error, self.state.refusals)
-            step.changed = False
-            if part.NAME == "import":
-                raise ModuleError(step.error.message, step.error.mend) from error
-        finally:
-            step.tvm_seconds = self.state.tvm_seconds
-            step.capture_seconds = time.perf_counter() - start - step.tvm_seconds
-        return step
-
-    def _step(self, part: Any, step: Step) -> None:
-        if part.NAME == "import":
+    def _step(self, name: str, step: Step) -> None:
+        if name == "import":
             self._begin()
-        outcome = part.run(self.state)
+        outcome = next(part for part in WALK if name == part.NAME).run(self.state)
         step.call, step.origin, step.note = outcome.call, outcome.origin, outcome.note
         step.rewrites = outcome.rewrites
         module = outcome.module
-        self.modules[part.NAME] = module
-        if part.NAME == "prepare":
+        self.modules[name] = module
+        if name == "prepare":
             self._refresh()
-        elif part.NAME != "import" and module is not self.drawn:
-            self._regrouped(module, part.NAME)
+        elif name != "import" and module is not self.drawn:
+            self._regrouped(module, name)
         self.drawn = module
         outline = None
         if outcome.outlined:
@@ -163,10 +112,10 @@ class Walk(Ledger):
                 module, self.entry, outlined=True, uncalled=self.boxed
             )
         capture(step, module, self.sheet, self.readings, self.ids, outline)
-        if part.NAME != "annotate":
+        if name != "annotate":
             self.state.module = module
         self.state.subgraphs = step.subgraphs
-        self._explain(part.NAME, step)
+        self._explain(name, step)
         step.changed = self._changed(step)
 
     def _begin(self) -> None:
@@ -246,6 +195,7 @@ class Walk(Ledger):
                 disabled=[rule.fusion for rule in rules if not rule.enabled],
                 owners={i: p.composite for i, p in step.places.items() if p.composite},
                 order=[rule.fusion for rule in rules],
+                convertible=convertible if self.state.backend.lowers else None,
             )
         step.reasons = {i: self.reasons[i] for i in left if i in self.reasons}
         if name == "merge":

@@ -13,7 +13,8 @@ from byocviz.flow.relax.passes.merge import merge
 from byocviz.flow.relax.passes.prune import prune
 from byocviz.flow.relax.reader import read_module
 from byocviz.flow.relax.steps.prune import to_prune
-from byocviz.flow.relax.walk import Tell, Walk
+from byocviz.flow.relax.walk import Walk
+from byocviz.flow.stepping import Tell
 from byocviz.flow.whatif import blockers, candidates
 from byocviz.recording.schema import Blocker, Step
 

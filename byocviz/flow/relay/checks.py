@@ -13,8 +13,9 @@ from typing import Any
 
 from tvm import relay
 
+from byocviz.backends.refusal import Refusal, take
 from byocviz.backends.relay_table import RelayRule
-from byocviz.flow.relay.compat import tag_of
+from byocviz.flow.relay.compat import aside, tag_of
 from byocviz.flow.relay.patterns import certain_ends
 
 _MOST_LINES = 20
@@ -31,6 +32,8 @@ class Verdict:
     lines: list[str]
     """What the check logged."""
     error: str = ""
+    refusal: Refusal | None = None
+    """What it said itself of why it refuses."""
 
 
 def root_tag(expr: Any) -> int:
@@ -74,8 +77,7 @@ def logged(functions: Iterable[Any]) -> Iterator[list[str]]:
 
 def _loggers(function: Any) -> list[logging.Logger]:
     """The loggers among the globals of a function's module."""
-    while isinstance(function, functools.partial):
-        function = function.func
+    function = _inner(function)
     scope = getattr(function, "__globals__", None) or {}
     return [value for value in scope.values() if isinstance(value, logging.Logger)]
 
@@ -85,6 +87,8 @@ class Verdicts:
 
     def __init__(self) -> None:
         self.all: dict[tuple[int, int], Verdict] = {}
+        self.interrupt: KeyboardInterrupt | None = None
+        """What came from the keyboard while a check ran."""
 
     def at(self, root: int) -> list[Verdict]:
         """The answers about matches that end in a call, in the order of the rules."""
@@ -105,14 +109,21 @@ class Verdicts:
             if check is None:
                 return True
             lines.clear()
+            take()
             key = rule.index, root_tag(expr)
             try:
-                answer = bool(check(expr))
-            except Exception as error:
+                with aside():
+                    answer = bool(check(expr))
+            except BaseException as error:
                 said = f"{type(error).__name__}: {error}"[:500]
                 self.all[key] = Verdict(rule, key[1], False, list(lines), said)
-                raise
-            self.all[key] = Verdict(rule, key[1], answer, list(lines))
+                if isinstance(error, Exception):
+                    raise
+                # TVM hands on no other kind.
+                self.interrupt = error if isinstance(error, KeyboardInterrupt) else None
+                raise RuntimeError(said) from error
+            refusal = take()
+            self.all[key] = Verdict(rule, key[1], answer, list(lines), refusal=refusal)
             return answer
 
         return ask
@@ -144,10 +155,20 @@ def _may_match(rule: RelayRule, present: Container[str]) -> bool:
     return ends is None or any(name in present for name in ends)
 
 
+def _inner(function: Any) -> Any:
+    """The function within partial ones and those that were wrapped around it."""
+    while True:
+        inner = getattr(function, "__wrapped__", None)
+        if inner is None and isinstance(function, functools.partial):
+            inner = function.func
+        if inner is None:
+            return function
+        function = inner
+
+
 def where(check: Any) -> str:
     """File and line of a check, "" where it is not Python's."""
-    while isinstance(check, functools.partial):
-        check = check.func
+    check = _inner(check)
     try:
         path = Path(inspect.getsourcefile(check) or "")
         return f"{path.name}:{inspect.getsourcelines(check)[1]}"

@@ -78,6 +78,18 @@ def with_functions(module: tvm.IRModule, functions: dict[str, Any]) -> tvm.IRMod
     return typed(copy)
 
 
+def aside() -> Any:
+    """A pass context for what runs while a pass does: what it finds wrong lies in the context, and
+    the pass would raise it as if it were its own."""
+    now = tvm.transform.PassContext.current()
+    return tvm.transform.PassContext(
+        opt_level=now.opt_level,
+        required_pass=now.required_pass,
+        disabled_pass=now.disabled_pass,
+        config=now.config,
+    )
+
+
 def typed(module: tvm.IRModule) -> tvm.IRModule:
     """The module with its types inferred, which Relay's passes leave out here and there."""
     return relay.transform.InferType()(module)

@@ -81,6 +81,17 @@ def certain_ends(pattern: Any) -> set[str] | None:
     return None
 
 
+def depth_of(pattern: Any) -> int | None:
+    """How many calls and elements a match may have one above the other; None: there is no bound."""
+    if type(pattern) in (dfp.DominatorPattern, dfp.FunctionPattern, dfp.IfPattern, dfp.LetPattern):
+        return None
+    below = [depth_of(part) for part in parts(pattern)]
+    if None in below:
+        return None
+    own = type(pattern) in (dfp.CallPattern, dfp.TupleGetItemPattern)
+    return own + max((depth for depth in below if depth is not None), default=0)
+
+
 def _certain_operators(pattern: Any) -> set[str] | None:
     kind = type(pattern)
     if kind is dfp.ExprPattern and isinstance(pattern.expr, Op):

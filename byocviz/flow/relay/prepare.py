@@ -33,7 +33,11 @@ class RelayRewrite:
     """The backend for which alone it runs by default; "" for all."""
 
 
-def _bind(module: tvm.IRModule, entry: str, params: Any) -> tvm.IRModule:
+def bound(module: tvm.IRModule, entry: str, params: Any) -> tvm.IRModule:
+    """The module with the given weights, if any, as constants in the entry.
+
+    Raises `ModuleError` for such as do not fit.
+    """
     if not params:
         return module
     from byocviz.flow.relay.params import tensors
@@ -78,7 +82,7 @@ REWRITES = (
         "    relay.build_module.bind_params_by_name(mod[{entry!r}], params),\n"
         ")\n"
         "mod = relay.transform.InferType()(mod)",
-        _bind,
+        bound,
     ),
     RelayRewrite(
         "infer-types",

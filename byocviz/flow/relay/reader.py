@@ -32,6 +32,9 @@ MOST_INLINED = 200_000
 """More calls of composite and external functions than this are refused: a module in which each
 function calls the one before twice would unfold without end."""
 
+MOST_LEAVES = 10_000
+"""Tensors of a tuple: one that holds the one before twice, and so on, would unfold without end."""
+
 
 def read_module(
     module: tvm.IRModule,
@@ -184,6 +187,12 @@ class _Frame:
         if kind is relay.Call:
             return self._call(item)
         values = [self._of(child, item.scope) for child in item.children]
+        if kind is relay.Tuple and sum(1 for v in values for _ in v.leaves()) > MOST_LEAVES:
+            raise ModuleError(
+                f"A tuple of {self.r.name!r} holds more than {MOST_LEAVES:,} tensors, those of the "
+                "tuples in it counted.",
+                "Return or pass less at once.",
+            )
         if kind is relay.Tuple:
             return self._tuple(item, values)
         if kind is relay.TupleGetItem:

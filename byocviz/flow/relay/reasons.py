@@ -14,6 +14,7 @@ from tvm import relay
 from tvm.ir import Op
 
 from byocviz.backends import Backend
+from byocviz.backends.refusal import Refusal, take
 from byocviz.backends.relay_table import RelayRule
 from byocviz.flow.relay.checks import Verdict, Verdicts, logged, where
 from byocviz.flow.relay.compat import functions_of, plain, tag_of
@@ -145,6 +146,7 @@ class _Explainer:
         checks = [rule.check for rules in self.naming.values() for rule in rules]
         with logged(checks) as lines:
             self.lines = lines
+            self.refusal: Refusal | None = None
             return {tag: self._shared(self._reason(tag)) for tag in sorted(self.left)}
 
     def _shared(self, reason: Reason) -> Reason:
@@ -185,10 +187,14 @@ class _Explainer:
     def _ask(self, rule: RelayRule, expr: Any) -> bool:
         """The rule's check on a match; what it logs lies in ``lines``."""
         self.lines.clear()
+        take()
+        self.refusal = None
         if rule.check is None:
             return True
         try:
-            return bool(rule.check(expr))
+            answer = bool(rule.check(expr))
+            self.refusal = take()
+            return answer
         except Exception as error:
             self.lines.append(f"{type(error).__name__}: {error}"[:300])
             return False
@@ -206,7 +212,7 @@ class _Explainer:
         ]
         if others and others[-1].index > rule.index:
             return None
-        verdict = Verdict(rule, tag_of(call), False, list(self.lines))
+        verdict = Verdict(rule, tag_of(call), False, list(self.lines), refusal=self.refusal)
         return _check_refused(verdict, rule.op)
 
     def _off(self, tag: int, rules: Sequence[RelayRule]) -> Reason | None:
@@ -219,9 +225,10 @@ class _Explainer:
                 if plain(getattr(end.op, "name", "")) not in self.roots[rule.index]:
                     continue
                 shape = self._shape(rule, end)
-                if not rule.pattern.match(shape):
-                    continue
                 trial = attempt(rule.pattern, shape)
+                # TVM's matcher reads all that leads to the expression: it is asked last.
+                if trial.text or not rule.pattern.match(shape):
+                    continue
                 tags = {tag_of(c) for c in trial.calls}
                 if tag in tags and tags <= self.left and self._ask(rule, shape):
                     return _rule_off(rule)
@@ -237,7 +244,7 @@ class _Explainer:
                 trial = attempt(rule.pattern, shape)
                 tags = [tag_of(call) for call in trial.calls]
                 inside = tag in tags
-                if rule.pattern.match(shape):
+                if not trial.text and rule.pattern.match(shape):
                     if not inside:
                         continue
                     reason = self._hindered(rule, name, trial, tags)
@@ -336,7 +343,11 @@ def _rule_off(rule: RelayRule) -> Reason:
 
 
 def _check_refused(verdict: Verdict, name: str) -> Reason:
-    rule = verdict.rule
+    rule, refusal = verdict.rule, verdict.refusal
+    if refusal is not None:
+        text = f"The rule {rule.name} matches, but {refusal.text}"
+        evidence = dict(refusal.evidence)
+        return Reason(refusal.code, text, refusal.mend, rule.name, evidence)
     place = where(rule.check)
     said = "; ".join(dict.fromkeys(verdict.lines))
     evidence = {"check": place} if place else {}

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from byocviz.backends import Backend, relay_table
-from byocviz.errors import BackendError, ModuleError
+from byocviz.errors import ModuleError
 from byocviz.flow.record import stamp
-from byocviz.flow.relay.compat import functions_of
+from byocviz.flow.relay.compat import attribute, functions_of
 from byocviz.flow.relay.prepare import rewrite
 from byocviz.flow.relay.reasons import names_in
 from byocviz.flow.relay.walk import Walk
@@ -34,22 +34,14 @@ def record_relay(
     progress: bool | None,
 ) -> Recording:
     """Walk a Relay module through every step; the arguments are those of `byocviz.record`."""
-    if lowerable:
-        raise BackendError(
-            "lowerable=True asks byocviz's ONNX converters, which take Relax.",
-            "Record the Relay module without it.",
-        )
-    functions = functions_of(module)
-    if entry not in functions:
-        raise ModuleError(
-            f"The module has no function {entry!r}.",
-            f"Its Relay functions: {', '.join(sorted(functions))}. Name one: "
-            f"record(mod, entry={min(functions)!r}).",
-        )
+    check_entry(module, entry)
     for name in prepare if isinstance(prepare, Mapping) else ():
         rewrite(name)  # raises where there is none
     chosen = relay_table.get(backend)
     switched = relay_table.rules(chosen, rules)
+    if lowerable:
+        chosen = relay_table.lowerable(chosen)
+        switched = relay_table.rules(chosen, rules)
     own = not isinstance(prune, PrunePolicy)
     policy = prune if isinstance(prune, PrunePolicy) else chosen.prune if prune else None
     with show_progress(f"Recording {title}", enabled=progress) as shown:
@@ -81,6 +73,24 @@ def record_relay(
     recording._live = blockers
     recording.__dict__.update(modules=walk.modules, backend_used=chosen, params=params)
     return recording
+
+
+def check_entry(module: Any, entry: str) -> None:
+    """Raises `ModuleError` where the module has no function of that name."""
+    functions = functions_of(module)
+    if entry not in functions:
+        raise ModuleError(
+            f"The module has no function {entry!r}.",
+            f"Its Relay functions: {', '.join(sorted(functions))}. Name one: "
+            f"record(mod, entry={min(functions)!r}).",
+        )
+    for name in ("Compiler", "Composite"):
+        if attribute(functions[entry], name):
+            raise ModuleError(
+                f"The entry {entry!r} has the attribute {name}, which makes it a part of another "
+                "function's partition.",
+                "Name the function that calls it (record(mod, entry=...)), or take it off.",
+            )
 
 
 def _backend_info(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
+
+from tvm import relay
 
 from byocviz.flow.relay.compat import BEGIN, END, plain
 from byocviz.flow.relay.scopes import Body
@@ -14,10 +17,11 @@ DEFAULT = "default"
 class Regions:
     """Expressions that are connected without a border between them, for one compiler.
 
-    As TVM's AnnotatedRegionSet has them, but for those that stay on TVM.
+    As TVM's AnnotatedRegionSet has them, but for those that stay on TVM. ``flattened``: as
+    PartitionGraph has them, for which each field of a tuple that a region gives ends by itself.
     """
 
-    def __init__(self, body: Body) -> None:
+    def __init__(self, body: Body, *, flattened: bool = False) -> None:
         self.backend: dict[int, str] = {}
         """By region: its root's key."""
         self._parent: dict[int, int] = {}
@@ -30,10 +34,15 @@ class Regions:
             item = body.items[key]
             compiler = plain(item.expr.attrs.compiler)
             inside = item.children[0]
-            if compiler == DEFAULT or not isinstance(inside, int) or inside in borders:
+            if compiler == DEFAULT or not isinstance(inside, int):
                 continue
-            self._gather(body, inside, borders)
-            self.backend[self._root(inside)] = compiler
+            ends = [inside]
+            if flattened and body.items[inside].kind is relay.Tuple:
+                ends = body.items[inside].children
+            for end in ends:
+                if isinstance(end, int) and end not in borders:
+                    self._gather(body, end, borders)
+                    self.backend[self._root(end)] = compiler
 
     def _gather(self, body: Body, start: int, borders: dict[int, Any]) -> None:
         """Join all that leads to ``start`` without a border."""
@@ -67,3 +76,25 @@ class Regions:
     def begins(self, key: int) -> bool:
         """Whether the expression is a ``compiler_begin``."""
         return key in self._begins
+
+    def cycle(self, body: Body) -> set[int]:
+        """Regions that wait for each other, or one that waits for itself; none: there are none."""
+        waits: dict[int, set[int]] = {}
+        """What each needs before it: regions by their root, all else by its own key."""
+        for key, item in body.items.items():
+            node = self._one(key)
+            needed = waits.setdefault(node, set())
+            needed.update(
+                self._one(child)
+                for child in item.children
+                if isinstance(child, int) and self._one(child) != node
+            )
+        try:
+            TopologicalSorter(waits).prepare()
+        except CycleError as error:
+            return {node for node in error.args[1] if node in self.backend}
+        return set()
+
+    def _one(self, key: int) -> int:
+        root = self.of(key)
+        return key if root is None else root

@@ -15,6 +15,7 @@ from byocviz.backends import Backend, relay_table
 from byocviz.backends.relay_table import RelayRule
 from byocviz.errors import ByocvizError
 from byocviz.flow.pruning import named, pruned
+from byocviz.flow.relay import cycles
 from byocviz.flow.relay.checks import Verdicts, logged
 from byocviz.flow.relay.compat import functions_of, typed
 from byocviz.flow.relay.prepare import REWRITES, switched_on
@@ -41,6 +42,8 @@ class State:
     after_rewrite: Callable[[tvm.IRModule, Rewrite], tvm.IRModule]
     present: Callable[[], Container[str]]
     """The names of the module's operators, as it is now."""
+    unbound: int = 0
+    """Parameters that are weights without values."""
     subgraphs: list[Subgraph] = field(default_factory=list)
     """Of the step before."""
     verdicts: Verdicts = field(default_factory=Verdicts)
@@ -103,7 +106,13 @@ def import_(state: State) -> Outcome:
         state.module,
         f"# mod: the module that was given to byocviz.record\nfrom tvm import relay\n{_INFER}",
         "byocviz",
-        "The module as it was given, its types inferred.",
+        "The module as it was given, its types inferred."
+        + (
+            f" {state.unbound} of its parameters are weights of convolutions or dense layers and "
+            "have no values: those that its importer returned are given by record(mod, params=...)."
+            if state.unbound
+            else ""
+        ),
     )
 
 
@@ -169,8 +178,9 @@ def _table(state: State) -> str:
     """Python text that makes ``patterns`` as this walk uses them."""
     lines = [
         state.backend.table
-        or "# backend: the byocviz.Backend that was given\n"
-        "from byocviz.backends import relay_table\npatterns = relay_table.table(backend)"
+        or "# backend: the byocviz.Backend that was given"
+        + (", .lowerable()\n" if state.backend.lowers else "\n")
+        + "from byocviz.backends import relay_table\npatterns = relay_table.table(backend)"
     ]
     if state.off:
         lines.append(f"off = {set(state.off)!r}")
@@ -187,8 +197,10 @@ def annotate(state: State) -> Outcome:
             module = typed(relay.transform.AnnotateTarget(name)(state.module))
     call = f"mod = relay.transform.AnnotateTarget({name!r})(mod)\n{_INFER}"
     off = [rule.name for rule in own if not rule.enabled]
-    if off or (own and not state.backend.source.startswith("tvm")):
-        source = f"relay_table.get({name!r})" if state.backend.source == "byocviz" else "backend"
+    if off or (own and (state.backend.lowers or not state.backend.source.startswith("tvm"))):
+        known = state.backend.source == "byocviz" or state.backend.source.startswith("tvm")
+        source = f"relay_table.get({name!r})" if known else "backend"
+        source += ".lowerable()" if state.backend.lowers else ""
         made = f"relay_table.operator_checks({source}{f', {set(off)!r}' if off else ''})"
         call = (
             "from byocviz.backends import relay_table\n"
@@ -214,6 +226,7 @@ def merge(state: State) -> Outcome:
 
 
 def partition(state: State) -> Outcome:
+    cycles.check(state.module, state.rules)
     with state.in_tvm():
         module = relay.transform.PartitionGraph()(state.module)  # it infers types at its end
     return Outcome(

@@ -10,6 +10,8 @@ from tvm import relay
 from byocviz.flow.relay.compat import items_of
 
 _MOST = 300
+_LARGEST = 2**53
+"""Elements or bytes: more are in no memory, and not in every reader's integers."""
 
 
 def dims(ty: Any) -> list[int] | None:
@@ -32,7 +34,7 @@ def elements(ty: Any) -> int | None:
     count = 1
     for size in shape:
         count *= size
-    return count
+    return count if count <= _LARGEST else None
 
 
 def tensor_bytes(ty: Any) -> int | None:
@@ -41,7 +43,8 @@ def tensor_bytes(ty: Any) -> int | None:
     if count is None:
         return None
     dtype = tvm.runtime.DataType(ty.dtype)
-    return (count * int(dtype.bits) * int(dtype.lanes) + 7) // 8
+    size = (count * int(dtype.bits) * int(dtype.lanes) + 7) // 8
+    return size if size <= _LARGEST else None
 
 
 def type_text(ty: Any) -> str:

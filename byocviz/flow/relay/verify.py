@@ -105,6 +105,20 @@ def run_module(
     return [flat(machine.run(*[_own(one[name]) for name in left])) for one in runs]
 
 
+def _refuse_calls_of_main(module: tvm.IRModule, entry: str) -> None:
+    def visit(expr: Any) -> None:
+        called = expr.op if isinstance(expr, relay.Call) else None
+        if isinstance(called, tvm.ir.GlobalVar) and plain(called.name_hint) == "main":
+            raise ModuleError(
+                f"TVM's virtual machine starts at a function named main: {entry!r} cannot be run "
+                "while the module calls another one of that name.",
+                "Rename that function.",
+            )
+
+    for function in functions_of(module).values():
+        relay.analysis.post_order_visit(function, visit)
+
+
 def _as_main(module: tvm.IRModule, entry: str) -> tvm.IRModule:
     """The module with a ``main`` that calls the entry."""
     copy = module.clone()
@@ -113,6 +127,7 @@ def _as_main(module: tvm.IRModule, entry: str) -> tvm.IRModule:
     params = [relay.Var(plain(p.name_hint), p.checked_type) for p in function.params]
     main = relay.Function(params, relay.Call(var, params), function.ret_type)
     if "main" in functions_of(copy):
+        _refuse_calls_of_main(copy, entry)
         copy.update_func(copy.get_global_var("main"), main)
     else:
         copy["main"] = main
@@ -164,8 +179,15 @@ def _given(
     if inputs is None:
         return given
     left = [name for name in names if name not in given]
+    if hasattr(inputs, "shape") and len(left) == 1:
+        inputs = [inputs]
     if isinstance(inputs, Mapping):
         chosen = dict(inputs)
+    elif isinstance(inputs, (str, bytes)) or not hasattr(inputs, "__iter__"):
+        raise ModuleError(
+            f"inputs is {inputs!r}."[:200],
+            "Give a mapping of parameter names to arrays, or the arrays in order.",
+        )
     else:
         values = list(inputs)
         if len(values) not in (len(left), len(names)):
@@ -242,6 +264,12 @@ def seeded(ty: Any, rng: np.random.Generator, condition: bool | None = None) -> 
             "Give it in inputs.",
         )
     shape = [int(d) if isinstance(d, tvm.tir.IntImm) else _DYNAMIC for d in ty.shape]
+    try:
+        np.dtype(ty.dtype)
+    except TypeError as error:
+        raise ModuleError(
+            f"NumPy has no type {ty.dtype}: no value can be made up.", "Give it in inputs."
+        ) from error
     if ty.dtype == "bool":
         if condition is not None and not shape:
             return np.asarray(condition)

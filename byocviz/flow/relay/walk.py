@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import hashlib
-import time
+import re
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import tvm
@@ -14,28 +13,29 @@ from tvm import relay
 
 from byocviz.backends import Backend
 from byocviz.backends.relay_table import RelayRule
-from byocviz.errors import ByocvizError, ModuleError
+from byocviz.errors import ModuleError
 from byocviz.flow.identity import Ids, Wiring, by_tag, lineage, resolve
-from byocviz.flow.ledger import Ledger
 from byocviz.flow.placing import Sheet
 from byocviz.flow.reading import Reading
 from byocviz.flow.relay.capture import Printer, capture, name_variables
 from byocviz.flow.relay.checks import Verdicts, where
 from byocviz.flow.relay.compat import attribute, functions_of, key_of, plain, typed
+from byocviz.flow.relay.cycles import RegionCycle
+from byocviz.flow.relay.diagnosed import diagnosed
 from byocviz.flow.relay.operators import Operators
+from byocviz.flow.relay.prepare import bound
 from byocviz.flow.relay.reader import read_module
 from byocviz.flow.relay.reasons import explain
 from byocviz.flow.relay.scopes import Bodies
 from byocviz.flow.relay.steps import RUN, State
 from byocviz.flow.relay.tag import Tagger
 from byocviz.flow.separation import separations
+from byocviz.flow.stepping import Stepping, Tell
 from byocviz.recording import Recording
 from byocviz.recording.schema import PrunePolicy, Reason, Rewrite, Step, StepError, Weights
 
-Tell = Callable[[str, int, int], None]
 
-
-class Walk(Ledger):
+class Walk(Stepping):
     """One recording of one Relay module, as it is made."""
 
     def __init__(
@@ -88,38 +88,10 @@ class Walk(Ledger):
 
     # -- the steps
 
-    def run(self) -> Recording:
-        """All steps; one that raises is written down with its error and ends the walk."""
-        # What is made here lives as long as the recording: collecting meanwhile only costs.
-        collecting = gc.isenabled()
-        gc.disable()
-        try:
-            self._run()
-        finally:
-            if collecting:
-                gc.enable()
-        return self.data
-
-    def _run(self) -> None:
-        for index, name in enumerate(RUN):
-            self.tell(name, index, len(RUN))
-            step = Step(name)
-            self.data.steps.append(step)
-            start = time.perf_counter()
-            self.state.tvm_seconds = 0.0
-            try:
-                self._step(name, step)
-            except ByocvizError:
-                raise  # something that was given cannot be used; nothing of TVM's has failed
-            except Exception as error:
-                step.error = _failure(error, self.state.verdicts)
-                step.changed = False
-                if name == "import":
-                    raise ModuleError(step.error.message, step.error.mend) from error
-                break
-            finally:
-                step.tvm_seconds = self.state.tvm_seconds
-                step.capture_seconds = time.perf_counter() - start - step.tvm_seconds
+    def _failed(self, error: Exception) -> StepError:
+        if self.state.verdicts.interrupt is not None:
+            raise self.state.verdicts.interrupt
+        return _failure(error, self.state.verdicts)
 
     def _step(self, name: str, step: Step) -> None:
         if name == "import":
@@ -157,8 +129,19 @@ class Walk(Ledger):
     def _begin(self) -> None:
         """Tag the module and write down every operator of it."""
         state = self.state
-        state.module = relay.transform.InferType()(state.module)
+        with diagnosed() as said:
+            try:
+                state.module = typed(state.module)
+            except Exception as error:
+                if not said:
+                    raise
+                raise ModuleError(
+                    f"TVM cannot infer the module's types: {said[0]}",
+                    "Mend the module: relay.transform.InferType()(mod) says where. Parameters, and "
+                    "the results of functions that others call, need types of their own.",
+                ) from error
         state.module = self.tagger.tag(state.module, entry=self.entry, anew=True)
+        bound_module = bound(state.module, self.entry, state.params)
         names = set(state.params or ())
         weights = {
             key_of(param)
@@ -170,7 +153,19 @@ class Walk(Ledger):
         self._read(state.module)
         name_variables(self.readings, state.module, self.printer)
         self._describe(())
-        self.data.weights = _digest(state.module)
+        state.unbound = self._unbound()
+        # The weights are the model's, whatever the prepare step makes of them.
+        self.data.weights = _digest(bound_module)
+
+    def _unbound(self) -> int:
+        """How many of the entry's parameters are the kernel of a convolution, or the like."""
+        if self.state.params:
+            return 0
+        entry = next(reading for reading in self.readings if reading.name == self.entry)
+        calls = (call for node, call in entry.calls.items() if entry.names[node] in _WEIGHTED)
+        found = {key_of(call.args[1]) for call in calls if isinstance(call.args[1], relay.Var)}
+        params = self.bodies.params(self.state.module[self.entry])
+        return sum(param.key in found for param in params)
 
     def _read(self, module: tvm.IRModule) -> None:
         self.readings = read_module(module, self.entry, bodies=self.bodies)
@@ -215,8 +210,6 @@ class Walk(Ledger):
         """Bound parameters and folded constants are read by operators that stay."""
         if self.state.module is not self.modules["import"]:
             self.operators.refresh(self.data.ops, self.readings, self.ids)
-            if self.state.params:
-                self.data.weights = _digest(self.state.module)
 
     def _regrouped(self, module: tvm.IRModule, step: str) -> None:
         """Identity after a pass that only regroups."""
@@ -291,6 +284,15 @@ class Walk(Ledger):
         ]
 
 
+_WEIGHTED = {
+    "nn.conv1d",
+    "nn.conv2d",
+    "nn.conv3d",
+    "nn.conv2d_transpose",
+    "nn.dense",
+}
+
+
 def _failure(error: Exception, verdicts: Verdicts) -> StepError:
     trace = "".join(traceback.format_exception(error))[-8000:]
     fault = verdicts.fault()
@@ -306,14 +308,31 @@ def _failure(error: Exception, verdicts: Verdicts) -> StepError:
             trace,
         )
     text = str(error)
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
     return StepError(
         type(error).__name__,
-        lines[-1][:1000] if lines else type(error).__name__,
-        next((mend for said, mend in _MENDS if said in text), "")
+        gist(text) or type(error).__name__,
+        f"{error.mend} The steps before it are recorded."
+        if isinstance(error, RegionCycle)
+        else next((mend for said, mend in _MENDS if said in text), "")
         + "The steps before it are recorded. The trace says where in TVM it was raised.",
         trace,
     )
+
+
+def gist(text: str) -> str:
+    """What TVM says in an error's text, under its trace."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    trace = [index for index, line in enumerate(lines) if _TRACED.fullmatch(line)]
+    said = " ".join(lines[trace[-1] + 1 :]) if trace else ""
+    return (said.replace(_NO_MAPS, "").strip() or " ".join(lines[-1:]))[:1000]
+
+
+_TRACED = re.compile(r'File ".*\.(cc|h)", line \d+')
+_NO_MAPS = (
+    "TVMError: The source maps are not populated for this module. Please use "
+    "`tvm.relay.transform.AnnotateSpans` to attach source maps for error reporting. "
+)
+"""What TVM adds to what its type inference finds: the calls' spans hold byocviz's numbers."""
 
 
 _MENDS = (
@@ -323,6 +342,11 @@ _MENDS = (
         "after relay.transform.ToGraphNormalForm, where nothing needs the let. ",
     ),
     ("candidates are:", "TVM's MergeComposite needs a function named main: rename the entry. "),
+    (
+        "bytes-like object or a real number",
+        "TVM's rules for TensorRT need sizes: give every dimension one before recording, or a "
+        "prune policy of your own (prune=byocviz.PrunePolicy(...)). ",
+    ),
     (
         "ty=ref(",
         "TVM's AnnotateTarget puts borders round references too, and those are of no tensor: take "

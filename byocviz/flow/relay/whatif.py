@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from byocviz.backends.lowerable import only_lowerable
 from byocviz.backends.relay_table import RelayRule
 from byocviz.flow.identity import resolve
 from byocviz.flow.placing import Sheet
@@ -11,7 +12,8 @@ from byocviz.flow.relay import steps
 from byocviz.flow.relay.capture import capture
 from byocviz.flow.relay.checks import Verdicts
 from byocviz.flow.relay.reader import read_module
-from byocviz.flow.relay.walk import Tell, Walk
+from byocviz.flow.relay.walk import Walk
+from byocviz.flow.stepping import Tell
 from byocviz.flow.whatif import blockers, candidates
 from byocviz.recording.schema import Blocker, Step
 
@@ -31,7 +33,10 @@ def _partition(walk: Walk, operator: str) -> Step:
     """The last step, had the operator a rule of its own."""
     state = walk.state
     # Patterns have matched: only what follows is different.
-    rule = RelayRule(f"{state.backend.name}.what_if", None, operator, None)
+    name, check = f"{state.backend.name}.what_if", None
+    if state.backend.lowers:
+        ((_, _, check),) = only_lowerable([(name, operator)])
+    rule = RelayRule(name, None, operator, check)
     others = [r for r in state.rules if r.pattern is not None or r.op != operator]
     again = replace(
         state,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -14,11 +16,12 @@ pytest.importorskip("gluoncv")
 import byocviz  # noqa: E402
 from byocviz.models import ssd  # noqa: E402
 from byocviz.models.gluon import GluonModel  # noqa: E402
+from tests.corpus_relay import ssd as demo  # noqa: E402
 
 
 @pytest.fixture(scope="module")
 def model() -> GluonModel:
-    return byocviz.models.gluoncv("ssd_512_resnet50_v1_coco", pretrained=False)
+    return demo.model()
 
 
 @pytest.fixture(scope="module")
@@ -65,3 +68,11 @@ def test_tvm_alone_agrees_and_finds_the_same(model: GluonModel, build: byocviz.B
     assert alone.found
     assert [f.label for f in alone.found] == [f.label for f in both.found]
     assert {f.label for f in both.found} <= set(model.classes)
+
+
+@pytest.mark.slow
+def test_kept_it_gives_the_same(model: GluonModel, build: byocviz.Build, tmp_path: Path) -> None:
+    data = {model.input: model.preprocess(ssd.photos()["coffee"])}
+    loaded = byocviz.load_build(build.save(tmp_path / "kept"), progress=False)
+    for one, other in zip(loaded.run(data), build.run(data), strict=True):
+        assert one.tobytes() == other.tobytes()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from byocviz.building.lower import lower
 from byocviz.building.runtimes import get
 from byocviz.building.runtimes.gpu import device, gpu, missing_gpu
 from byocviz.building.runtimes.half import half
+from byocviz.building.runtimes.trt import unusable
 from byocviz.building.runtimes.trt_engine import TrtEngine
 from tests.building.lower.lab import Cases, T, build
 
@@ -116,3 +119,28 @@ def test_half_precision_keeps_the_boundary_and_most_of_the_values() -> None:
 def test_what_cannot_be_halved_is_said() -> None:
     with pytest.raises(BuildError, match="half precision"):
         half("x", "sub", b"no model")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("raise ImportError('libsome.so.11: cannot open shared object file')", "does not load"),
+        ("import surely_no_such_part", "lacks a part"),
+        ("raise RuntimeError('made for another Python')", "does not load"),
+        ("", None),
+    ],
+)
+def test_a_package_that_is_there_and_does_not_load_is_not_said_to_be_missing(
+    text: str, said: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "half_installed.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "half_installed", raising=False)
+    reason = unusable("half_installed", "pip install it")
+    if said is None:
+        assert reason is None
+    else:
+        assert reason is not None
+        assert said in reason
+        assert "not installed" not in reason
+    monkeypatch.delitem(sys.modules, "half_installed", raising=False)

@@ -14,7 +14,9 @@ from byocviz.building.lower.registry import converter
 @converter("relax.nn.relu")
 def relu(g: Graph, call: Call) -> Tensor:
     x = call.tensor(0)
-    if "float" in x.dtype or x.dtype in ("int32", "int8", "int16", "int64"):
+    if x.dtype in ("int32", "int64"):
+        return g.add("Max", x, g.scalar(0, x.dtype))  # which TensorRT has for these, and not Relu
+    if "float" in x.dtype or x.dtype in ("int8", "int16"):
         return g.add("Relu", x)
     raise call.refuse("dtype", x.dtype, "ONNX's Relu takes signed numbers.")
 

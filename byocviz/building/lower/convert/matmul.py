@@ -19,7 +19,13 @@ def matmul(g: Graph, call: Call) -> Tensor:
         )  # fmt: skip
     if a.dims[-1] == 0:
         raise call.refuse("shape", list(a.dims), "There is nothing to sum.")
-    return g.add("MatMul", g.cast(a, call.dtype), g.cast(b, call.dtype), shape=call.shape)
+    a, b = g.cast(a, call.dtype), g.cast(b, call.dtype)
+    if a.rank == 1 and b.rank > 2:
+        # TensorRT's parser does not broadcast a vector over a batch; a matrix of one row it does.
+        row = g.reshape(a, (1, a.dims[0]))
+        batches = (*b.dims[:-2], 1, b.dims[-1])
+        return g.reshape(g.add("MatMul", row, b, shape=batches), call.shape)
+    return g.add("MatMul", a, b, shape=call.shape)
 
 
 @converter("relax.outer")

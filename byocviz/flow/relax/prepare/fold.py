@@ -136,6 +136,11 @@ class _Folding:
                 if s.is_constant(value) or s.key(value) in known or name in self.done:
                     known[name] = _bytes(binding.var.ty) or 0
                     continue
+                if (shape := _shape_read(value)) is not None:
+                    self.values[name] = relax.const(np.array(shape, "int64"), "int64")
+                    self.done[name] = binding
+                    known[name] = _bytes(binding.var.ty) or 0
+                    continue
                 size = _bytes(binding.var.ty)
                 if size is None or not _evaluable(value) or name in self.left:
                     continue
@@ -278,6 +283,17 @@ def _evaluable(call: Any) -> bool:
     """Whether TVM knows how to compute a call: an operator with a lowering, or a PrimFunc."""
     name = s.op_name(call)
     return name == "relax.call_tir" or (bool(name) and call.op.get_attr("FLegalize") is not None)
+
+
+def _shape_read(value: Any) -> list[int] | None:
+    """The sizes that a call gives as a tensor, where it reads nothing but a known shape."""
+    if s.op_name(value) != "relax.shape_to_tensor":
+        return None
+    ty = value.args[0].ty
+    sizes = ty.values if isinstance(ty, relax.ShapeType) else None
+    if sizes is None or not all(isinstance(size, tvm.tirx.IntImm) for size in sizes):
+        return None
+    return [int(size) for size in sizes]
 
 
 def _argument_bytes(argument: Any, known: dict[int, int]) -> int | None:

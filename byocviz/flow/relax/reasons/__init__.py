@@ -13,7 +13,7 @@ check may mind). And the constraints between patterns that a ``PatternContext`` 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -26,11 +26,15 @@ from byocviz.flow.relax.reasons.graph import Def, Index, type_text
 from byocviz.flow.relax.reasons.lowered import Lowered
 from byocviz.flow.relax.reasons.nearest import Near, Nearest
 from byocviz.flow.relax.reasons.patterns import FUNCTION, Book, Rule, names_in
-from byocviz.flow.relax.reasons.probe import Prober
+from byocviz.flow.relax.reasons.probe import Cause, Prober
 from byocviz.recording.schema import Reason
 
 __all__ = ["Refusals", "explain", "names_in", "record_checks"]
 
+_READS_SHAPE = "relax.shape_to_tensor"
+_CONVOLUTION = "relax.nn.conv2d"
+_KERNELS = {"NCHW": "OIHW", "NHWC": "OHWI"}
+"""The kernel's layout that goes with the data's."""
 _PROBED_RULES = 3
 """Of rules that refused the same operator, how many are probed before the first is reported."""
 
@@ -44,6 +48,7 @@ def explain(
     disabled: Sequence[Any] = (),
     owners: Mapping[int, str] | None = None,
     order: Sequence[Any] | None = None,
+    convertible: Callable[[str], bool] | None = None,
 ) -> dict[int, Reason]:
     """A reason for every operator that ``FuseOpsByPattern(rules)(mod)`` left on TVM.
 
@@ -59,6 +64,8 @@ def explain(
         order: All rules, enabled and disabled, in the order of the table. It tells whether a
             disabled rule would come before the rule that took part of its match; without it only
             a disabled rule whose whole match is on TVM counts.
+        convertible: Of a backend whose rules take only what can be lowered: whether an operator
+            could be, by its name.
 
     Returns:
         Reasons by tag, with the codes ``already-lowered``, ``no-tensor``, ``no-rule``,
@@ -72,7 +79,7 @@ def explain(
     wanted = set(left)
     if not wanted:
         return {}
-    return _Explainer(mod, rules, wanted, refusals, disabled, owners, order).run()
+    return _Explainer(mod, rules, wanted, refusals, disabled, owners, order, convertible).run()
 
 
 class _Explainer:
@@ -85,8 +92,10 @@ class _Explainer:
         disabled: Sequence[Any],
         owners: Mapping[int, str] | None,
         order: Sequence[Any] | None,
+        convertible: Callable[[str], bool] | None,
     ) -> None:
         self.mod = mod
+        self._convertible = convertible
         self.left = left
         self.index = Index(mod)
         self.book = Book(rules)
@@ -98,6 +107,7 @@ class _Explainer:
         self.prober = Prober(self.index)
         self._refusals = refusals
         self._off_found: dict[int, list[Verdict]] | None = None
+        self._turned: dict[str, Index] = {}
         self._shared: dict[Any, Reason] = {}
         self._codegen: dict[str, Any] = {}
 
@@ -130,13 +140,33 @@ class _Explainer:
         if of.op == FUNCTION:
             callee = self.index.say(of.value.op)
             return self._once(("call", callee), partial(words.function_call, of, callee))
-        ty = of.value.ty
+        ty = of.args[0].ty if of.op == _READS_SHAPE else of.value.ty
         if not _has_tensor(ty):
-            result = type_text(ty)
+            shape, symbols = type_text(ty), self._symbols(of, ty)
             return self._once(
-                ("tensor", of.op, result), partial(words.no_tensor, of, result, prefix)
+                ("tensor", of.op, shape, symbols),
+                partial(words.no_tensor, of, shape, prefix, symbols),
             )
-        return self._once(("rule", of.op, len(of.args)), partial(words.no_rule, of, prefix))
+        converted = self._convertible is None or self._convertible(of.op)
+        return self._once(
+            ("rule", of.op, len(of.args)), partial(words.no_rule, of, prefix, converted)
+        )
+
+    def _symbols(self, of: Def, ty: Any) -> tuple[str, ...] | None:
+        """The dimensions that the function's parameters leave open, of a shape that is read as a
+        tensor only; None where some are found out only when it runs, or it is read otherwise."""
+        if not isinstance(ty, relax.ShapeType) or ty.values is None:
+            return None
+        readers = [use.user.op if use.user else "" for use in self.index.uses(of.key)]
+        if of.op != _READS_SHAPE and any(reader != _READS_SHAPE for reader in readers):
+            return None
+        given = {
+            str(var.name)
+            for param in self.mod[of.block.function].params
+            for var in relax.analysis.definable_tir_vars_in_type(param.ty)
+        }
+        found = {str(var.name) for var in relax.analysis.tir_vars_in_type(ty)}
+        return tuple(sorted(found)) if found <= given else None
 
     def _once(self, key: Any, make: Any) -> Reason:
         known = self._shared.get(key)
@@ -200,12 +230,31 @@ class _Explainer:
                 near = Near(rule, rule.root, root, rule.root.size, [])
                 reason = words.not_in_dataflow(of, near)
             else:
-                key = ("refused", rule.index, id(cause), leaks, verdict.error)
-                reason = self._once(key, partial(words.refused, rule, cause, leaks, verdict.error))
+                given = (rule, cause, leaks, verdict.error, self._turning(of, cause))
+                key = ("refused", rule.index, id(cause), *given[2:])
+                reason = self._once(key, partial(words.refused, *given))
             if cause.flips or cause.leaks or reason.code != "check-refused":
                 return reason
             first = first or reason
         return first or self._unnamed(of)
+
+    def _turning(self, of: Def, cause: Cause) -> str:
+        """The pass that gives an operator the layout that a check wants, by way of convolutions
+        before it; "" where it does not."""
+        wanted = {f.accepted for f in cause.flips if f.facet.label == "attr layout"}
+        if len(wanted) != 1 or (layout := wanted.pop()) not in _KERNELS:
+            return ""
+        pair = [layout, _KERNELS[layout]]
+        if layout not in self._turned:
+            try:
+                turned = relax.transform.ConvertLayout({_CONVOLUTION: pair})(self.mod)
+            except Exception:  # what the pass dies of, it does not mend
+                turned = self.mod
+            self._turned[layout] = Index(turned)
+        made = self._turned[layout].tagged.get(of.tag)
+        if made is None or str(getattr(made.value.attrs, "layout", "")) != layout:
+            return ""
+        return f"relax.transform.ConvertLayout({{{_CONVOLUTION!r}: {pair}}})"
 
     # Rules that are off
 

@@ -8,6 +8,7 @@ import tvm
 from tvm import relax
 from tvm.ir import GlobalVar, Op
 
+from byocviz.flow.relax.prepare import apply
 from byocviz.flow.relax.reasons.graph import Def, Index, type_text
 from byocviz.recording.schema import Reason
 
@@ -26,6 +27,8 @@ _STORES = {
     "EQ": "equal", "NE": "not_equal", "And": "logical_and", "Or": "logical_or",
     "Not": "logical_not",
 }  # fmt: skip
+_RESTORING = ("bind-parameters", "dataflow-blocks", "local-functions", "clip")
+"""The rewrites that make operators of TIR functions, and those that prepare it."""
 _PARTS = ("block", "body", "seq", "then_case", "else_case")
 
 
@@ -36,6 +39,7 @@ class Lowered:
         self.index = index
         self._operators: frozenset[str] | None = None
         self._bodies: dict[str, tuple[str, str]] = {}
+        self._back: frozenset[int] | None = None
 
     @staticmethod
     def is_one(of: Def) -> bool:
@@ -63,11 +67,14 @@ class Lowered:
             if operator:
                 evidence["operator"] = operator
             what = operator or "an operator"
-            mend = (
-                f"Rules match operators. Record the module before relax.transform.LegalizeOps "
-                f"lowers {what}; where an importer wrote the function, let the prepare step put "
-                f"the operator back (prepare=True)."
-            )
+            if of.tag in self._restored():
+                mend = "Let the prepare step put the operator back: record(..., prepare=True)."
+            else:
+                mend = (
+                    f"Rules match operators. Where relax.transform.LegalizeOps lowered {what}, "
+                    f"record the module before it. Where an importer wrote the function, it stays "
+                    f"on TVM: nothing puts the operator back."
+                )
             return Reason("already-lowered", text, mend, evidence=evidence)
         if isinstance(callee, relax.ExternFunc):
             name = str(callee.global_symbol)
@@ -81,6 +88,24 @@ class Lowered:
         text = f"{of.op} belongs to the lowered form of a module (result {over})."
         mend = "Record the module before it is lowered for the virtual machine."
         return Reason("already-lowered", text, mend, evidence={"operator": of.op})
+
+    def _restored(self) -> frozenset[int]:
+        """Tags of the calls of TIR functions that the prepare step would make operators again;
+        none where it did all it can."""
+        if self._back is None:
+            module = self.index.module
+            try:
+                for name in _RESTORING:
+                    module, _ = apply(module, name)
+            except Exception:  # what the prepare step dies of, it does not mend
+                module = self.index.module
+            still = {tag for tag, made in Index(module).tagged.items() if self.is_one(made)}
+            self._back = frozenset(
+                tag
+                for tag, made in self.index.tagged.items()
+                if self.is_one(made) and tag not in still
+            )
+        return self._back
 
     def _prim(self, name: str) -> tuple[str, str]:
         """What a TIR function computes in a word, and the Relax operator that it resembles."""

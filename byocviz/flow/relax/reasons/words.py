@@ -21,9 +21,19 @@ _BIND = (
 )
 
 
-def no_rule(of: Def, prefix: str) -> Reason:
+def no_rule(of: Def, prefix: str, converted: bool) -> Reason:
+    """``converted`` is False where the backend takes only what byocviz has converters for, and it
+    has none for the operator."""
     args = ", ".join(["wildcard()"] * len(of.args))
     short = of.op.removeprefix("relax.")
+    if not converted:
+        return Reason(
+            "no-rule",
+            f"No enabled rule's pattern names {of.op}, and byocviz has no converter for it.",
+            f"Write a converter, a function under @byocviz.building.lower.converter({of.op!r}), "
+            f"and a rule for it (Backend.with_rules).",
+            evidence={"operator": of.op},
+        )
     return Reason(
         "no-rule",
         f"No enabled rule's pattern names {of.op}.",
@@ -45,13 +55,25 @@ def function_call(of: Def, callee: str) -> Reason:
     )
 
 
-def no_tensor(of: Def, result: str, prefix: str) -> Reason:
+def no_tensor(of: Def, shape: str, prefix: str, symbols: Sequence[str] | None) -> Reason:
+    """It gives ``shape``, or something else that is no tensor, or takes nothing but it.
+
+    ``symbols`` are the names of the dimensions without a size; with sizes for them the prepare
+    step computes it ahead. None: nothing does.
+    """
+    gives = of.op != "relax.shape_to_tensor"
+    mend = "Nothing to offload: TVM's virtual machine does it."
+    if symbols is not None:
+        mend += " The prepare step computes it ahead (record(..., prepare=True))"
+        if symbols:
+            numbers = ", ".join(f'"{name}": number' for name in symbols)
+            mend += f" once the shapes are fixed: relax.transform.BindSymbolicVars({{{numbers}}})"
+        mend += "."
     return Reason(
         "no-tensor",
-        f"{of.op} gives no tensor but {result}; no rule names it.",
-        "Nothing to offload: TVM's virtual machine does it. With fixed shapes "
-        "(relax.transform.BindSymbolicVars) it folds away.",
-        evidence={"result": result, "backend": prefix},
+        f"{of.op} {'gives' if gives else 'takes'} no tensor but {shape}; no rule names it.",
+        mend,
+        evidence={"result" if gives else "argument": shape, "backend": prefix},
     )
 
 
@@ -195,8 +217,11 @@ def stated(rule: Rule, refusal: Refusal) -> Reason:
     )
 
 
-def refused(rule: Rule, cause: Cause, leaks: Sequence[str], error: str) -> Reason:
-    """The check refused; ``cause`` says why as far as probing shows."""
+def refused(
+    rule: Rule, cause: Cause, leaks: Sequence[str], error: str, turning: str = ""
+) -> Reason:
+    """The check refused; ``cause`` says why as far as probing shows. ``turning`` is the pass that
+    gives the operator the layout which the check wants."""
     what = rule.name
     evidence: dict[str, str] = {}
     error = cause.error or error
@@ -213,7 +238,7 @@ def refused(rule: Rule, cause: Cause, leaks: Sequence[str], error: str) -> Reaso
         )
         if cause.others:
             evidence["or"] = "; ".join(_becomes(flip) for flip in cause.others)
-        mend = _mend_flips(cause.flips)
+        mend = _mend_flips(cause.flips, turning)
     elif leaks:
         names = ", ".join(f"%{name}" for name in leaks)
         text = (
@@ -304,20 +329,19 @@ def _literal(text: str) -> str:
         return repr(text)
 
 
-def _mend_flips(flips: Sequence[Flip]) -> str:
+def _mend_flips(flips: Sequence[Flip], turning: str) -> str:
     layouts = [f for f in flips if f.facet.kind == "attr" and "layout" in f.facet.label]
     said = []
     if layouts:
         wanted = {_short(f).partition(" of ")[0]: f.accepted for f in layouts}
         text = ", ".join(f"{name}={value}" for name, value in wanted.items())
-        turned = "relax.transform.ConvertLayout, where convolutions carry the layout"
         if {"data_layout", "kernel_layout"} <= wanted.keys():
             pair = [wanted["data_layout"], wanted["kernel_layout"]]
-            turned = f"relax.transform.ConvertLayout({{{layouts[0].facet.ops[0]!r}: {pair}}})"
-        said.append(
-            f"Bring it to {text}: export the model that way, or {turned} (it adds permute_dims "
-            f"at the borders of the part that it converts)."
-        )
+            turning = f"relax.transform.ConvertLayout({{{layouts[0].facet.ops[0]!r}: {pair}}})"
+        turned = "put relax.permute_dims before and after it"
+        if turning:
+            turned = f"{turning} (it adds permute_dims at the borders of the part that it converts)"
+        said.append(f"Bring it to {text}: export the model that way, or {turned}.")
     said += [_mend_flip(flip) for flip in flips if flip not in layouts]
     if layouts and any(flip.facet.kind == "shape" for flip in flips):
         said.append("The axes are those of the new layout.")

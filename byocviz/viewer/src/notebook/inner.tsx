@@ -18,6 +18,8 @@ let shown = false;
 let last = "";
 let waitingFor: { rev: number; since: number } | null = null;
 const LARGEST_PICTURE = 400_000;
+/** In pixels, of a side of a picture that shows all of a drawing. */
+const WIDEST = 1400;
 
 function tell(message: FromFrame): void {
   parent.postMessage({ byocviz: message }, "*");
@@ -139,10 +141,12 @@ function zoom(): number[] | null {
   return panes.after?.scene ? panes.after.camera.seen() : null;
 }
 
-/** What is seen as a small PNG, for readers of the notebook without a kernel. */
+/** The drawing as a small PNG, for readers of the notebook without a kernel: all of it where that can
+ * be read, else what is seen. */
 async function sendPicture(): Promise<void> {
   if (s.tab.value !== "graph" || !shown) return;
-  const made = picture(false);
+  const whole = picture(true);
+  const made = whole && whole.width <= WIDEST && whole.height <= WIDEST ? whole : picture(false);
   if (!made) return;
   const image = new Image();
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(made.text)}`;

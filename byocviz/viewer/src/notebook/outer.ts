@@ -13,6 +13,12 @@ interface WidgetModel {
 /** Without a word from the kernel for so long, what was kept with the notebook is shown. */
 const PATIENCE = 5000;
 
+/** How long an answer may take, and how often it is asked whether anybody is there. */
+const ANSWER = 10_000;
+const EVERY = 20_000;
+const GONE = "The kernel was restarted, or is gone: run this cell again to go on. Below is how it last looked.";
+const SILENT = "The kernel does not answer: it is busy, or was restarted. If it was, run this cell again. Below is how it last looked.";
+
 const pages = new Map<string, Promise<string>>();
 let views = 0;
 
@@ -48,8 +54,11 @@ function render({ model, el }: { model: WidgetModel; el: HTMLElement }): () => v
   const send = (content: Record<string, unknown>): void => {
     try {
       model.send({ ...content, view: id });
+      if (content.type !== "closed") expect();
     } catch {
       // Without a kernel there is nobody to tell.
+      cut = true;
+      say(GONE);
     }
   };
 
@@ -75,12 +84,49 @@ function render({ model, el }: { model: WidgetModel; el: HTMLElement }): () => v
     box.replaceChildren(frame);
   };
 
+  // After a restart nobody answers any more. What was drawn stays, and can be looked at.
+  const notice = document.createElement("div");
+  notice.className = "byocviz-gone";
+  notice.setAttribute("role", "alert");
+  /** The front end says that there is no kernel; without that, its silence may say so. */
+  let cut = false;
+  let waiting = 0;
+  const say = (text: string): void => {
+    if (notice.textContent !== text) notice.textContent = text;
+    if (!text) notice.remove();
+    else if (live && !notice.isConnected) el.insertBefore(notice, box);
+  };
+  const connection = (): void => {
+    // The view's own class changes with the same event, perhaps after this.
+    window.setTimeout(() => {
+      const now = el.closest(".jupyter-widgets-disconnected") !== null;
+      if (now === cut) return;
+      cut = now;
+      say(cut ? GONE : "");
+      if (!cut) send({ type: frame ? "ready" : "page?" });
+    }, 50);
+  };
+  const heard = (): void => {
+    clearTimeout(waiting);
+    waiting = 0;
+    if (!cut) say("");
+  };
+  /** Whoever is told something answers, if only that it was heard. */
+  const expect = (): void => {
+    if (!waiting && !cut) waiting = window.setTimeout(() => say(SILENT), ANSWER);
+  };
+  const ask = window.setInterval(() => {
+    if (!live || cut || waiting || document.hidden) return;
+    send({ type: "there?" });
+  }, EVERY);
+
   const post = (content: Record<string, unknown>, buffers: ArrayBuffer[] = []): void => {
     frame?.contentWindow?.postMessage({ byocviz: content, buffers }, "*", buffers);
   };
 
   const fromKernel = (content: Record<string, unknown>, views: DataView[]): void => {
-    if ((content.to && content.to !== id) || content.except === id) return;
+    heard();
+    if ((content.to && content.to !== id) || content.except === id || content.type === "heard") return;
     const buffers = (views ?? []).map(bytesOf);
     if (content.type === "page") {
       const digest = String(content.digest);
@@ -108,17 +154,21 @@ function render({ model, el }: { model: WidgetModel; el: HTMLElement }): () => v
   window.addEventListener("message", fromFrame);
   model.on("msg:custom", fromKernel as never);
   model.on("change:height", resized as never);
+  model.on("comm_live_update", connection as never);
   const known = pages.get(String(model.get("_page")));
   if (known) void known.then(open);
   else send({ type: "page?" });
   const timer = window.setTimeout(still, PATIENCE);
   return () => {
     clearTimeout(timer);
+    clearTimeout(waiting);
+    clearInterval(ask);
     theme.disconnect();
     hide.remove();
     window.removeEventListener("message", fromFrame);
     model.off("msg:custom", fromKernel as never);
     model.off("change:height", resized as never);
+    model.off("comm_live_update", connection as never);
     send({ type: "closed" });
   };
 }

@@ -52,6 +52,19 @@ def test_arithmetic_on_constants(lab: Any) -> None:
     assert not ctx.left
 
 
+def test_a_known_shape_that_is_read_as_a_tensor(lab: Any) -> None:
+    """And what is computed of it; the shape's own operator is dead code then."""
+
+    def build(bb: Any, x: Any) -> Any:
+        sizes = bb.emit(relax.op.shape_to_tensor(bb.emit(relax.op.shape_of(x))))
+        rows = bb.emit(relax.op.take(sizes, relax.const(0, "int64"), axis=0, mode="clip"))
+        return relax.op.multiply(x, relax.op.astype(rows, "float32"))
+
+    ctx = check(lab, module(build), {"relax.shape_of": 1, "relax.multiply": 1})
+    assert ctx.count == 3
+    assert not ctx.left
+
+
 def test_creation_concat_and_aliases(lab: Any) -> None:
     def build(bb: Any, x: Any) -> Any:
         alias = bb.emit(relax.const(A), "alias")

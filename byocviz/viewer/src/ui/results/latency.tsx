@@ -1,6 +1,6 @@
 /** Latency: a bar a variant, with what it costs and covers beside it. */
 import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { bytes, figure, percent, plural, seconds } from "../../data/format";
 import { axis, baseline, csv, groups, isWide, medians, speedup, split, times, type Axis } from "../../data/latency";
 import type { Latency, Variant } from "../../data/results";
@@ -148,11 +148,35 @@ function Lane({ v, on }: { v: Variant; on: Axis }) {
   );
 }
 
+/** Labels that would touch one that stands already are left out, the lesser ones first. */
+function thin(lane: HTMLElement) {
+  const stand: DOMRect[] = [];
+  const labels = [...lane.querySelectorAll<HTMLElement>("span")];
+  const lesser = (label: HTMLElement) => Number(label.classList.contains("minor"));
+  for (const label of labels.sort((a, b) => lesser(a) - lesser(b))) {
+    const box = label.getBoundingClientRect();
+    const free = stand.every((other) => box.left > other.right + GAP || box.right + GAP < other.left);
+    label.classList.toggle("over", !free);
+    if (free) stand.push(box);
+  }
+}
+
+const GAP = 8; // pixels between two labels
+
 function Ticks({ on }: { on: Axis }) {
+  const lane = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    const element = lane.current!;
+    const watch = new ResizeObserver(() => thin(element));
+    watch.observe(element);
+    for (const label of element.children) watch.observe(label);
+    thin(element);
+    return () => watch.disconnect();
+  }, [on.ticks.join()]);
   return (
     <div class="bar-row axis" aria-hidden="true">
       <span />
-      <div class="lane">{on.ticks.map((t, i) => (
+      <div class="lane" ref={lane}>{on.ticks.map((t, i) => (
         <span key={t} class={`${on.at(t) > 0.95 ? "last" : on.at(t) < 0.04 ? "start" : ""} ${(on.log ? !/^1e/.test(t.toExponential()) : on.ticks.length > 5 && i % 2 === 1) ? "minor" : ""}`} style={{ left: `${on.at(t) * 100}%` }}>{t === 0 ? "0" : seconds(t)}</span>
       ))}</div>
       <span />
