@@ -40,6 +40,7 @@ RELAY_TESTS = (
     "tests/building/relay",
     "tests/models/test_gluoncv*.py",
     "tests/notebooks/test_relay_notebook.py",
+    "tests/explorer/test_relay.py",
     "tests/test_doctor.py",
 )
 """What runs in the second environment, of what is there."""

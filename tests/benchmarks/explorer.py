@@ -81,7 +81,7 @@ def measure(desk: Any, rule: str, repeat: int) -> list[dict[str, float]]:
         cell.locator(".cm-content").first.click()
         desk.page.keyboard.press("Control+Enter")
         desk.until(
-            "before => { const t = document.querySelectorAll('.jp-Cell')[2].querySelector("
+            "before => { const t = document.querySelectorAll('.jp-Cell')[1].querySelector("
             "'.jp-InputPrompt').innerText; return t !== before && !t.includes('*') }",
             before,
             120,
