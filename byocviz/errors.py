@@ -45,7 +45,6 @@ class StepMissing(ByocvizError, LookupError):
 
 def missing(package: str, extra: str, why: str) -> MissingPackage:
     """The error for an optional package: ``why`` says what it was needed for."""
-    return MissingPackage(
-        f"{package} is not installed; it is needed {why}.",
-        f"pip install 'byocviz[{extra}]'",
-    )
+    from byocviz._install import pip_install
+
+    return MissingPackage(f"{package} is not installed; it is needed {why}.", pip_install(extra))

@@ -1,10 +1,12 @@
-"""Makes the README's pictures: screenshots of the real viewer in Chromium, and the demo's figure.
+"""Makes the README's pictures: screenshots of the real viewer in Chromium, and the demo's figure,
+and the recording that they are of.
 
     python tests/pictures.py [RECORDING]
 
 ``RECORDING`` is one of the bundled SSD with results, as ``byocviz demo`` writes it; without one the
 demo runs first (a minute or two, on a machine that does nothing else: the figures are shown).
-The pictures go into assets/, as WebP of at most `LARGEST` bytes each.
+The pictures go into assets/, as WebP of at most `LARGEST` bytes each, and the recording as
+assets/ssd.byocviz.
 """
 
 from __future__ import annotations
@@ -83,6 +85,7 @@ SSD = [
 ]
 WALKTHROUGH = [Picture("viewer-walkthrough", "step=merge&from=import")]
 FIGURE = "demo"
+RECORDING = "ssd.byocviz"
 NAMES = [FIGURE, *(picture.name for picture in (*SSD, *WALKTHROUGH))]
 
 
@@ -104,6 +107,8 @@ def main(arguments: list[str]) -> int:
             ssd = demo(folder / "ssd.byocviz").recording
         if not ssd.results.latency or not ssd.results.photos:
             raise SystemExit("The recording has no latency and no detections: use `byocviz demo`.")
+        if not arguments or Path(arguments[0]).resolve() != ASSETS / RECORDING:
+            ssd.save(ASSETS / RECORDING)
         figure = io.BytesIO()
         byocviz.plots.demo(ssd).savefig(figure, format="png")
         write(FIGURE, figure.getvalue())

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import msgspec
 import pytest
 
+import byocviz
 from byocviz import _assets
 from byocviz.errors import ByocvizError
+from byocviz.models import ssd
+from byocviz.recording.talk import load_talk
 
 
 def test_a_bundled_file_is_found():
@@ -31,3 +35,25 @@ def test_a_missing_file_names_both_places():
 def test_only_plain_names(name):
     with pytest.raises(ByocvizError, match="not the name of a bundled file"):
         _assets.asset(name)
+
+
+def test_the_recording_is_whole_says_where_it_is_from_and_names_no_place():
+    recording = byocviz.load(_assets.asset("ssd.byocviz"))
+    assert [step.name for step in recording.steps if step.error] == []
+    assert recording.steps[0].profile.total == 705
+    results = recording.results
+    assert results.latency.machine["processor"]
+    assert results.latency.made
+    assert results.build.stands_in_for == "TensorRT"
+    assert {photo.name for photo in results.photos} == set(ssd.photos())
+    assert _assets.asset("ssd.byocviz").stat().st_size < 300_000
+    plain = msgspec.json.encode(recording)
+    for place in (b"/home/", b"/root/", b"/tmp/", b"/work/", b"/Users/"):
+        assert place not in plain
+
+
+def test_the_talk_names_nothing_that_the_recording_lacks():
+    recording = byocviz.load(_assets.asset("ssd.byocviz"))
+    talk = load_talk(_assets.asset("ssd.yaml"), recording)
+    assert talk.problems == []
+    assert len(talk.stops) >= 8

@@ -36,7 +36,7 @@ def test_the_tvm_that_is_here_and_the_command_for_the_other(
     assert found[f"records {has}"].state == "ok"
     assert found[f"records {other}"].state == "absent"
     assert "-m venv" in found[f"records {other}"].mend
-    assert f"byocviz[{other.lower()}" in found[f"records {other}"].mend
+    assert f"[{other.lower()}" in found[f"records {other}"].mend
     package = "xtc-tvm-python-bindings" if HAS_RELAY else "apache-tvm"
     assert f"from {package}" in found["tvm"].value
     assert "llvm" in found["tvm targets"].value
@@ -52,7 +52,7 @@ def test_what_is_absent_has_a_mend(found: dict[str, doctor.Finding]) -> None:
 def test_no_command_brings_the_other_tvm_into_this_environment(
     found: dict[str, doctor.Finding],
 ) -> None:
-    other = "byocviz[relax" if HAS_RELAY else "byocviz[relay"
+    other = "[relax" if HAS_RELAY else "[relay"
     for one in found.values():
         if other in one.mend:
             assert "-m venv" in one.mend, one
@@ -72,8 +72,8 @@ def test_two_distributions_of_one_package_are_broken() -> None:
     (one,) = doctor._conflict(["apache-tvm", "xtc-tvm-python-bindings"])
     assert one.state == "broken"
     assert "apache-tvm" in one.value
-    assert "byocviz[relax]" in one.mend
-    assert "byocviz[relay" in one.mend
+    assert "[relax]" in one.mend
+    assert "[relay" in one.mend
     assert doctor._conflict(["apache-tvm"]) == doctor._conflict([]) == []
     assert "built from source" in doctor._origin([])
 

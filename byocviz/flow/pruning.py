@@ -14,7 +14,7 @@ def verdict(subgraph: Subgraph, policy: PrunePolicy) -> str:
     if policy.require_macs and subgraph.macs == 0:
         return "no multiply-accumulate (0, at least 1 wanted)"
     if operators < policy.min_ops:
-        return f"{operators} operators, at least {policy.min_ops} wanted"
+        return f"{operators} operator{'s' * (operators != 1)}, at least {policy.min_ops} wanted"
     if subgraph.macs is not None and subgraph.macs < policy.min_macs:
         return f"{subgraph.macs} multiply-accumulates, at least {policy.min_macs} wanted"
     return ""

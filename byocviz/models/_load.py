@@ -41,7 +41,8 @@ def load(
 ) -> tvm.IRModule:
     """A Relax ``IRModule`` from whatever holds a model.
 
-    Takes an ``IRModule`` (returned as it is), an ``onnx.ModelProto``, an ``ExportedProgram``, a
+    Takes an ``IRModule`` (returned as it is), what `byocviz.models.gluoncv` gives (its Relay
+    module; `weights` gives what comes with it), an ``onnx.ModelProto``, an ``ExportedProgram``, a
     ``tflite.Model``, or the path of a ``.onnx``, ``.tflite``, ``.pt2`` or ``.json`` file; a file
     with another suffix is read by what it starts with. ``shapes`` and ``dtypes`` are those of
     inputs by name; they apply to ONNX and TFLite.
@@ -50,7 +51,7 @@ def load(
     package for it is not installed.
     """
     kind = _kind(path_or_model)
-    if kind in ("module", "torch", "tvm") and (shapes or dtypes):
+    if kind in ("module", "gluon", "torch", "tvm") and (shapes or dtypes):
         raise ModelError(
             "shapes and dtypes apply to ONNX and TFLite models only.",
             "Leave them out; a PyTorch program takes its shapes from torch.export.export, and a "
@@ -58,6 +59,8 @@ def load(
         )
     if kind == "module":
         return path_or_model
+    if kind == "gluon":
+        return path_or_model.mod
     if kind == "onnx":
         from byocviz.models.onnx import from_onnx
 
@@ -75,9 +78,25 @@ def load(
     return from_tvm(path_or_model)
 
 
+def weights(model: Any) -> dict[str, Any] | None:
+    """The weights that a model brings along, by the name of the parameter; None: it has none that
+    are not in its module."""
+    found: dict[str, Any] | None = model.params if _is_gluon(model) else None
+    return found
+
+
+def _is_gluon(model: Any) -> bool:
+    return any(
+        (cls.__module__.partition(".")[0], cls.__name__) == ("byocviz", "GluonModel")
+        for cls in type(model).__mro__
+    )
+
+
 def _kind(model: Any) -> str:
     if isinstance(model, (str, os.PathLike)):
         return _kind_of_file(model)
+    if _is_gluon(model):
+        return "gluon"
     # By name and not by class: to ask for the class would import PyTorch and ONNX.
     for cls in type(model).__mro__:
         origin = (cls.__module__.partition(".")[0], cls.__name__)

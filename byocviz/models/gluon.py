@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from byocviz.doctor import RELAY
+from byocviz._install import with_relay
 from byocviz.errors import MissingPackage, ModelError
 from byocviz.models._common import first_lines
 from byocviz.models._detector import Detector
@@ -110,7 +110,7 @@ def gluoncv(
         raise MissingPackage(
             f"TVM with Relay (0.19 or older) is not installed, or does not import "
             f"({first_lines(error, 120)}); it is needed to import a network of GluonCV.",
-            f"In an environment of its own: {RELAY}",
+            f"In an environment of its own: {with_relay()}",
         ) from error
     made = network(name, pretrained=pretrained, weights=weights, seed=seed, shape=shape)
     try:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from byocviz.doctor import RELAY
+from byocviz._install import with_relay
 from byocviz.errors import ArgumentError, MissingPackage, ModelError
 from byocviz.models._common import check_file, first_lines
 from byocviz.models._detector import Detector
@@ -119,12 +119,12 @@ def frameworks() -> tuple[Any, Any]:
         raise MissingPackage(
             "GluonCV and MXNet are not both installed; they are needed to take a network of the "
             f"model zoo ({first_lines(error, 120)}).",
-            f"Neither goes with the NumPy of Relax; in an environment of their own: {RELAY}",
+            f"Neither goes with the NumPy of Relax; in an environment of their own: {with_relay()}",
         ) from error
     except Exception as error:  # MXNet 1.9 uses names that newer NumPys have dropped
         raise MissingPackage(
             f"GluonCV and MXNet are installed and cannot be imported: {first_lines(error, 200)}",
-            f"MXNet 1.9 needs NumPy 1.23, in an environment of its own: {RELAY}",
+            f"MXNet 1.9 needs NumPy 1.23, in an environment of its own: {with_relay()}",
         ) from error
     return mxnet, gluoncv
 

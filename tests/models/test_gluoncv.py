@@ -166,3 +166,11 @@ def test_a_classifier_finds_no_boxes() -> None:
     assert made.shape == (1, 3, 64, 64)
     with pytest.raises(ModelError, match="finds no boxes"):
         made.preprocess(ssd.photos()["coffee"])
+    # Its weights go with it wherever a module goes.
+    recording = byocviz.record(made, progress=False)
+    assert recording.ir == "relay"
+    assert recording.failed is None
+    wanted = byocviz.record(made.mod, params=made.params, progress=False)
+    assert recording.steps[0].profile == wanted.steps[0].profile
+    assert recording.last.places == wanted.last.places
+    assert byocviz.models.load(made) is made.mod
