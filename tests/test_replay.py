@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -156,7 +157,7 @@ def test_what_is_wrong_is_raised_before_anything_is_written(
         byocviz.replay(saved, tmp_path / "absent.yaml", file=target)
     (tmp_path / "talk.yaml").write_text(TALK)
     monkeypatch.setitem(sys.modules, "yaml", None)
-    with pytest.raises(MissingPackage, match=r"byocviz\[replay\]"):
+    with pytest.raises(MissingPackage, match=r"\[replay\]"):
         byocviz.replay(saved, tmp_path / "talk.yaml", file=target)
     assert not target.exists()
 
@@ -230,3 +231,23 @@ def test_the_command_runs_by_itself(saved: Path, tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "c.html").is_file()
+
+
+def test_a_file_of_mistakes_is_read_no_longer_than_they_are_said(
+    saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from byocviz.recording import stops, talk
+
+    looked: list[str] = []
+
+    def unknown(what: str, name: str, known: Any) -> str:
+        looked.append(name)
+        return stops.unknown(what, name, known)
+
+    monkeypatch.setattr(talk, "unknown", unknown)
+    keys = ", ".join(f"k{number}: 1" for number in range(3000))
+    rows = "\n".join(f"- select: nobody{number}" for number in range(900))
+    (tmp_path / "talk.yaml").write_text(f"- {{{keys}}}\n{rows}\n")
+    read = talk_of(saved, tmp_path / "talk.yaml")
+    assert len(stops_of(read.recording)) == 901
+    assert len(looked) == len(read.problems) - 1 == 100

@@ -122,7 +122,7 @@ def _kept(image: Any) -> str:
     small = image.copy()
     small.thumbnail((SIDE, SIDE))
     data = io.BytesIO()
-    small.save(data, "JPEG", quality=75, optimize=True)
+    small.save(data, "JPEG", quality=65, optimize=True)
     return f"data:image/jpeg;base64,{base64.b64encode(data.getvalue()).decode()}"
 
 

@@ -62,6 +62,7 @@ class Child:
         self._answers: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         self._printed = bytearray()
         self._threads: list[threading.Thread] = []
+        self._over = threading.Event()
         self._folder: Path | None = None
 
     def __enter__(self) -> Child:
@@ -81,6 +82,11 @@ class Child:
     @property
     def pid(self) -> int | None:
         return self._process.pid if self._process else None
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs, and was not killed from outside."""
+        return self._process is not None and self._process.poll() is None
 
     def ask(
         self,
@@ -102,6 +108,10 @@ class Child:
         process = self._process
         assert process is not None
         assert process.stdin is not None
+        with contextlib.suppress(queue.Empty):  # answers that nobody asked for, as a fork gives
+            while self._answers.get_nowait() is not None:
+                pass
+            self._answers.put(None)
         until = None if time_limit is None else time.monotonic() + time_limit
         with contextlib.suppress(OSError):  # gone already: found out below
             child.send(process.stdin, message)  # type: ignore[arg-type]
@@ -142,6 +152,7 @@ class Child:
             self._cancel.forget(self._kill)
             _kill(process)
             process.wait()
+            self._over.set()
             for thread in self._threads:
                 thread.join(1.0)
             for stream in (process.stdin, process.stdout, process.stderr):
@@ -162,30 +173,45 @@ class Child:
         here = os.getcwd() if _exists() else ""
         paths = [os.path.abspath(p) if p else here for p in sys.path]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in paths if p)}
-        # It works in an empty folder: ``-m`` looks there first.
-        try:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", self._module],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                cwd=self.folder,
-                env=environment,
-                start_new_session=True,  # an interrupt at the keyboard is for us alone
-            )
-        except OSError as error:
-            raise BuildError(
-                f"The process that builds engines does not start: {error}.",
-                "Build with isolate=False.",
-            ) from error
         self._answers = queue.SimpleQueue()
         self._printed = bytearray()
-        self._threads = [
-            threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True),
-            threading.Thread(target=self._listen, args=(self._process.stderr,), daemon=True),
-        ]
-        for thread in self._threads:
-            thread.start()
+        started: queue.SimpleQueue[subprocess.Popen[bytes] | OSError] = queue.SimpleQueue()
+
+        def live() -> None:
+            # The child goes with the thread that starts it (PR_SET_PDEATHSIG). The one that asks
+            # may end between two jobs; this one stays for as long as there is a child.
+            try:
+                # It works in an empty folder: ``-m`` looks there first.
+                process = subprocess.Popen(
+                    [sys.executable, "-m", self._module],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    cwd=folder,
+                    env=environment,
+                    start_new_session=True,  # an interrupt at the keyboard is for us alone
+                )
+            except OSError as error:
+                started.put(error)
+                return
+            started.put(process)
+            assert process.stdout is not None
+            self._read(process.stdout)  # type: ignore[arg-type]
+            over.wait()
+
+        folder, over = self.folder, threading.Event()
+        reads = threading.Thread(target=live, daemon=True)
+        reads.start()
+        process = started.get()
+        if isinstance(process, OSError):
+            raise BuildError(
+                f"The process that builds engines does not start: {process}.",
+                "Build with isolate=False.",
+            ) from process
+        self._process, self._over = process, over
+        listens = threading.Thread(target=self._listen, args=(process.stderr,), daemon=True)
+        listens.start()
+        self._threads = [reads, listens]
         self._cancel.on_cancel(self._kill)
 
     def _kill(self) -> None:

@@ -116,6 +116,8 @@ class Apart:
             answer = self._ask({"do": "step", "step": name}, f"The step {name}", at)
             made = load(self._child.folder / "step.byocviz")
             self._run += 1
+            for number in range(at):  # the ones before it ran as well
+                self._runs[number] = self._runs[number] or self._run
             self._runs[at] = self._run
             live = made.__dict__
             names = [STEPS[n] for n in range(at + 1) if self._runs[n]]
@@ -172,7 +174,8 @@ class Apart:
         """The child's answer under the settings as they are; starts one where there is none."""
         if not isinstance(self._settings.backend, str):
             raise CannotTravel("a backend that was given as an object, not by name")
-        if self._child.pid is None:
+        if not self._child.alive:
+            self._child.close()  # killed from outside, while nothing was asked of it
             self._start(at)
         answer = self._answer(job, what)
         names = answer.get("rules")

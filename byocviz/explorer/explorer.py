@@ -17,7 +17,7 @@ from byocviz.explorer.keeping import Keeping
 from byocviz.explorer.panel import Panel
 from byocviz.explorer.session import Session, Stopped
 from byocviz.explorer.settings import Settings
-from byocviz.explorer.views import WIDGET_VIEW, Views
+from byocviz.explorer.views import WIDGET_VIEW, Views, close_all
 from byocviz.explorer.worker import Worker
 from byocviz.recording import Recording
 from byocviz.recording.printable import printable
@@ -25,6 +25,9 @@ from byocviz.recording.schema import STEPS, PrunePolicy
 
 if TYPE_CHECKING:
     from byocviz.building.built import Build
+
+_FIRST = 10.0
+"""Seconds that a display waits for what is to be shown; most first steps take one."""
 
 
 class Explorer(Keeping, ipywidgets.VBox):  # type: ignore[misc]
@@ -43,6 +46,7 @@ class Explorer(Keeping, ipywidgets.VBox):  # type: ignore[misc]
     prepare = traitlets.Dict()
     isolated = traitlets.Bool(False)
     busy = traitlets.Bool(False)
+    _closed = False
 
     def __init__(
         self,
@@ -237,9 +241,13 @@ class Explorer(Keeping, ipywidgets.VBox):  # type: ignore[misc]
 
     def close(self) -> None:
         """End what is under way and the processes that were started, and take the widget away."""
-        self._worker.cancel()
-        self._worker.submit("close", self.session.close)
+        worker = getattr(self, "_worker", None)  # none where it could not be made
+        if worker is None or self._closed:
+            return
+        self._closed = True
+        worker.end("close", self.session.close)
         super().close()
+        close_all(self.children)
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until all that was asked for is done; False after ``timeout`` seconds."""
@@ -400,6 +408,8 @@ class Explorer(Keeping, ipywidgets.VBox):  # type: ignore[misc]
         }
 
     def _ipython_display_(self, **kwargs: Any) -> None:
+        # A notebook that is executed and not looked at keeps what stands there at this moment.
+        self.wait(_FIRST)
         self.views.display(self._repr_mimebundle_())
 
     def __repr__(self) -> str:

@@ -6,13 +6,29 @@ Modules go as TVM's own JSON, weights as TVM's own parameter file: nothing is pi
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from byocviz.errors import ArgumentError
+from byocviz.recording import Recording
+
 if TYPE_CHECKING:
     from byocviz.explorer.dialects import Dialect
+
+
+def no_recording(mod: Any) -> None:
+    """Refuse what was recorded already: it holds no module that could be walked."""
+    if isinstance(mod, Recording) or (
+        isinstance(mod, (str, os.PathLike)) and os.fspath(mod).lower().endswith(".byocviz")
+    ):
+        raise ArgumentError(
+            "That is a recording, which holds what ran and no module to run again.",
+            "Look at it by byocviz.show, present it by byocviz.replay, or explore the model that "
+            "it was made of.",
+        )
 
 
 class CannotTravel(Exception):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from byocviz.errors import ArgumentError, ByocvizWarning
 from byocviz.recording import Recording
 from byocviz.recording.stops import Stop
 
@@ -45,6 +47,12 @@ class Keeping:
         `Stop` may be given instead of what is looked at."""
         stop = self.views.stop(note)
         if where:
+            unknown = ", ".join(sorted(where.keys() - set(Stop.__struct_fields__)))
+            if unknown:
+                raise ArgumentError(
+                    f"A stop has no field {unknown}.",
+                    f"Its fields: {', '.join(Stop.__struct_fields__)}.",
+                )
             stop = msgspec.structs.replace(stop, **where)
         self.session.mark(stop)
         self._changed_extra()
@@ -63,12 +71,23 @@ class Keeping:
         self._post(self.panel.show)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the recording; see `Recording.save`."""
+        """Write the recording; see `Recording.save`. Warns of stops that were marked under other
+        settings than those of the recording."""
+        if old := self.session.outdated:
+            numbers = ", ".join(str(index + 1) for index in old[:20])
+            warnings.warn(
+                f"Marked under other settings than now: stop {numbers}. What such a stop says may "
+                f"not be so any more; look at it, and unmark(number from 0) what is not.",
+                ByocvizWarning,
+                stacklevel=2,
+            )
         return self.recording.save(path)
 
     def to_html(self, path: str | os.PathLike[str]) -> Path:
         """Write the page that opens anywhere."""
-        return self.recording.to_html(path, step=self.step)
+        recording = self.recording
+        there = self.step in {step.name for step in recording.steps}
+        return recording.to_html(path, step=self.step if there else None)
 
     def to_svg(self, path: str | os.PathLike[str]) -> Path:
         """Have a view write its drawing, whole, as SVG: the file is there once it answered."""

@@ -156,8 +156,10 @@ class Pages:
 
     def show_stops(self) -> None:
         """The list of what was marked."""
+        old = set(self.explorer.session.outdated)
         rows = "".join(
-            f"<li><b>{words.text(s.step)}</b> {words.text(s.note)}</li>"
-            for s in self.explorer.stops[:200]
+            f"<li><b>{words.text(s.step)}</b> {words.text(s.note)}"
+            f"{' <i>(marked under other settings)</i>' if i in old else ''}</li>"
+            for i, s in enumerate(self.explorer.stops[:200])
         )
         self.stops.value = f"<ol>{rows}</ol>" if rows else "<i>No stop yet.</i>"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from byocviz.errors import ArgumentError
 from byocviz.explorer.preview import PrunePreview, preview
 from byocviz.recording import Recording
 from byocviz.recording.compare import RecordingComparison, compare_recordings
 from byocviz.recording.schema import STEPS, PrunePolicy
-from byocviz.recording.stops import STOPS, Stop, plain_stop, read_stops
+from byocviz.recording.stops import STOPS, Stop, plain_stop, read_stop, read_stops
 
 if TYPE_CHECKING:
     from byocviz.explorer.apart import Apart
@@ -30,6 +31,7 @@ class Questions:
     _trier: Trier
     _prepared: int
     _extra: dict[str, Any]
+    _marked_under: list[Settings]
 
     @property
     def recording(self) -> Recording:
@@ -107,14 +109,26 @@ class Questions:
 
     # -- marking
 
+    @property
+    def outdated(self) -> list[int]:
+        """The stops, by number from 0, that were marked under other settings than now: what they
+        say may not be so any more."""
+        return [i for i, under in enumerate(self._marked_under) if under != self.settings]
+
     def mark(self, stop: Stop) -> Stop:
         """Add a stop for the replay to ``recording.extra["stops"]``."""
+        try:
+            stop = read_stop(plain_stop(stop))
+        except (TypeError, ValueError) as error:
+            raise ArgumentError(f"That is no stop: {error}.", "Give a byocviz.Stop.") from error
         stops = [*self.stops, stop]
         self._extra[STOPS] = [plain_stop(one) for one in stops]
+        self._marked_under.append(self.settings)
         return stop
 
     def unmark(self, index: int) -> None:
         """Take a stop off, by its number from 0. Raises IndexError."""
         stops = self.stops
         del stops[index]
+        del self._marked_under[index]
         self._extra[STOPS] = [plain_stop(one) for one in stops]

@@ -138,7 +138,8 @@ def assigned(source: str) -> str:
     if _assigns(tree, "pattern") or not tree.body or not isinstance(tree.body[-1], ast.Expr):
         return source
     last = tree.body[-1]
-    lines = source.splitlines(True)
+    # As Python counts them: str.splitlines ends lines at other characters as well.
+    lines = re.split(r"(?<=\n)|(?<=\r)(?!\n)", source)
     at = lines[last.lineno - 1].encode()
     lines[last.lineno - 1] = (
         at[: last.col_offset] + b"pattern = " + at[last.col_offset :]

@@ -23,11 +23,12 @@ import msgspec
 from byocviz.errors import ArgumentError, StepMissing, missing
 from byocviz.explorer import dialects
 from byocviz.explorer.apart import Apart, PassLost, Stopped
-from byocviz.explorer.given import CannotTravel, Given
+from byocviz.explorer.given import CannotTravel, Given, no_recording
 from byocviz.explorer.here import Here, Tell
 from byocviz.explorer.questions import Questions
 from byocviz.explorer.settings import Resolved, Settings
 from byocviz.explorer.trial import Trier
+from byocviz.models._load import weights
 from byocviz.models._source import source_of
 from byocviz.recording import Recording
 from byocviz.recording.results import Results
@@ -108,6 +109,7 @@ class Session(Questions):
         from byocviz.flow import record as flow
 
         flow._arguments(rules, prepare, prune, lowerable, title)
+        no_recording(mod)
         if isolated is not None and not isinstance(isolated, bool):
             raise ArgumentError(f"isolated is {isolated!r}.", "Give True, False or None.")
         module = flow._module(mod, tvm)
@@ -121,6 +123,7 @@ class Session(Questions):
                 "Give the backend by the name that it is installed under (an entry point of the "
                 "group byocviz.backends), or isolated=False.",
             )
+        params = weights(mod) if params is None else params
         self.given = Given(module, self.dialect, entry, params, title or entry)
         self.time_limit = time_limit
         self.tell = tell
@@ -145,6 +148,7 @@ class Session(Questions):
         self.ran: list[str] = []
         """Names of the steps that ran since the last change; for people and tests."""
         self._extra: dict[str, Any] = {}
+        self._marked_under: list[Settings] = []
         """One for all runs: a mark is never lost."""
         # A child's threads hold what it asks: that must not keep the session.
         session = weakref.ref(self)
@@ -272,6 +276,7 @@ class Session(Questions):
         if past is None:
             return False
         at = STEPS.index(self.settings.touched(past.settings) or STEPS[-1])
+        at = min(at, len(past.shots) - 1)  # no step that ran since is to be ahead
         self._engine.back(past.settings, past.resolved, at, past.engine)
         self.settings, self._resolved = past.settings, past.resolved
         self._shots, self.before, self._fresh = past.shots, past.before, past.fresh
@@ -288,7 +293,8 @@ class Session(Questions):
             self._engine = self._made()
             if self.recording.steps:
                 made = self._run_step(len(self.recording.steps) - 1)
-                self.recording.__dict__["modules"] = made.__dict__["modules"]
+                for shot in self._shots:  # the ones that are there: the others' process ends
+                    shot.__dict__["modules"] = made.__dict__["modules"]
         except BaseException:
             self._engine.close()
             self._engine, self.isolated, self.why_here = engine, not on, why

@@ -51,7 +51,7 @@ class Trier:
 
     def loaded(self, key: Any) -> bool:
         """Whether the module of that key is there."""
-        return self._child.pid is not None and self._read == key
+        return self._child.alive and self._read == key
 
     def try_rule(
         self, key: Any, path: Path | None, source: str, backend: str, time_limit: float
@@ -59,6 +59,8 @@ class Trier:
         """What `Session.try_rule` says; ``path`` holds the tagged module where it is not loaded."""
         try:
             if path is not None:
+                if not self._child.alive:
+                    self._child.close()
                 load = {"do": "load", "ir": self._ir, "path": str(path)}
                 raise_again(self._child.ask(load, _READING))
                 self._read = key

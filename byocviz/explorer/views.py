@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -145,3 +145,10 @@ def chosen(stop: Stop) -> dict[str, int] | None:
     if stop.op is not None:
         return {"op": stop.op}
     return None if stop.subgraph is None else {"subgraph": stop.subgraph}
+
+
+def close_all(widgets: Iterable[Any]) -> None:
+    """Close widgets and all that they hold: ipywidgets keeps each that is not."""
+    for one in widgets:
+        close_all(getattr(one, "children", ()))
+        one.close()

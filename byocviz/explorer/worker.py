@@ -28,6 +28,8 @@ class Worker:
         self._thread: threading.Thread | None = None
         self._cancelled = threading.Event()
         self._on_cancel: Callable[[], None] | None = None
+        self._working = False
+        self._ending = False
 
     @property
     def now(self) -> str:
@@ -40,8 +42,8 @@ class Worker:
 
     @property
     def waiting(self) -> bool:
-        """Whether anything is to be done after the job under way."""
-        return bool(self._waiting)
+        """Whether anything is still to be done; what ``done`` is being told of is not."""
+        return self._working or bool(self._waiting)
 
     @property
     def cancelled(self) -> bool:
@@ -70,6 +72,12 @@ class Worker:
         if call is not None:
             call()
 
+    def end(self, name: str, work: Callable[[], Any]) -> None:
+        """Do this last: the thread ends where nothing waits any more."""
+        self.cancel()
+        self._ending = True
+        self.submit(name, work)
+
     def _end(self) -> None:
         self.cancel()
         self.wait(60)
@@ -89,10 +97,15 @@ class Worker:
         while True:
             with self._lock:
                 while not self._waiting:
+                    if self._ending:
+                        self._thread = None
+                        atexit.unregister(self._end)
+                        return
                     self._lock.wait()
                 name = next(iter(self._waiting))
                 work = self._waiting.pop(name)
                 self._now = name
+                self._working = True
                 self._cancelled.clear()
             failed: BaseException | None = None
             try:
@@ -100,6 +113,8 @@ class Worker:
             except BaseException as error:  # the thread lives on, whatever a pass raises
                 failed = error
             self._on_cancel = None
+            self._working = False
+            work = _nothing  # what it holds is not to live as long as this thread
             try:
                 self._done(name, failed)
             except Exception:
@@ -107,3 +122,7 @@ class Worker:
             with self._lock:
                 self._now = ""
                 self._lock.notify_all()
+
+
+def _nothing() -> None:
+    """In place of a job that is done."""

@@ -19,6 +19,24 @@ if TYPE_CHECKING:
 Pair = tuple[int, int]
 """A count before and after."""
 
+RELAX_NAMES = {
+    "cast": "astype",
+    "concatenate": "concat",
+    "gather": "gather_elements",
+    "nn.leaky_relu": "nn.leakyrelu",
+    "reverse": "flip",
+    "transpose": "permute_dims",
+}
+"""Relay's names of operators that have another one in Relax, only where both do the same.
+
+TVM 0.19 holds importers for either dialect, which make one of ONNX's Cast, Concat,
+GatherElements, LeakyRelu and Transpose each (tvm/relay/frontend/onnx.py,
+tvm/relax/frontend/onnx/), and documents ``relay.reverse`` and ``relax.flip`` alike: they turn the
+order of the elements along one axis round. What only resembles another is left out: ``nn.dense``
+has its weight transposed, ``nn.batch_flatten`` keeps the first dimension, ``argwhere`` gives what
+``nonzero`` does, transposed.
+"""
+
 
 class Move(msgspec.Struct, frozen=True):
     """An operator (or call) that stands elsewhere."""
@@ -84,7 +102,7 @@ class Comparison(msgspec.Struct):
         return (
             f"<Comparison {printable(self.a)} -> {printable(self.b)}: {len(self.added)} added, "
             f"{len(self.gone)} gone, {len(self.moved)} moved, "
-            f"{len(self.recoloured)} to another backend>"
+            f"{', '.join(recolouring(self)) or 'none to another backend'}>"
         )
 
 
@@ -177,7 +195,7 @@ def compare_recordings(
     one, other = _captured(first, a), _captured(second, b)
     counts = operator_counts(first.ops, one), operator_counts(second.ops, other)
     if first.ir != second.ir:  # the same operator by its name in either dialect
-        counts = _undialected(counts[0]), _undialected(counts[1])
+        counts = _undialected(counts[0], first.ir), _undialected(counts[1], second.ir)
     on = [{rule.name for rule in rec.backend.rules if rule.enabled} for rec in (first, second)]
     return RecordingComparison(
         a=f"{first.title}: {one.name}",
@@ -203,11 +221,22 @@ def operator_counts(ops: Mapping[int, Operator], step: Step) -> Counter[str]:
     return Counter(ops[key].name for key in step.places if ops[key].kind == "operator")
 
 
-def _undialected(counts: Mapping[str, int]) -> Counter[str]:
-    """Counts by name without the dialect: Relax has ``relax.nn.conv2d``, Relay ``nn.conv2d``."""
+def recolouring(found: Comparison) -> list[str]:
+    """Where operators run now that ran elsewhere: ``301 to tensorrt``, ``3 back to TVM``."""
+    to = Counter(after for _, after in found.recoloured.values())
+    return [
+        f"{number:,} back to TVM" if on == "tvm" else f"{number:,} to {printable(on, limit=40)}"
+        for on, number in sorted(to.items(), key=lambda one: (one[0] == "tvm", -one[1], one[0]))
+    ]
+
+
+def _undialected(counts: Mapping[str, int], ir: str) -> Counter[str]:
+    """Counts by Relax's names without the dialect: Relax has ``relax.nn.conv2d``, Relay
+    ``nn.conv2d``."""
     found: Counter[str] = Counter()
     for name, number in counts.items():
-        found[name.removeprefix("relax.")] += number
+        named = RELAX_NAMES.get(name, name) if ir == "relay" else name
+        found[named.removeprefix("relax.")] += number
     return found
 
 

@@ -165,7 +165,9 @@ class Latency(msgspec.Struct, omit_defaults=True):
 
     def __repr__(self) -> str:
         rows = [
-            f"{one.name} {one.median * 1e3:.3g} ms" if one.median else f"{one.name} cannot"
+            # Of several settings each has a variant of the same name.
+            f"{one.name}{f' ({one.setting})' if one.setting else ''} "
+            + (f"{one.median * 1e3:.3g} ms" if one.median else "cannot")
             for one in self.variants[:6]
         ]
         return f"<Latency: {', '.join(rows)}{', ...' * (len(self.variants) > 6)}>"

@@ -43,6 +43,7 @@ LONGEST_NOTE = 20_000
 _LONGEST_TITLE = 200
 _LONGEST_NAME = 100_000  # TVM names a merged function after every operator in it
 _LONGEST_PAUSE = 3600.0
+_NUMBERS = 2**53  # as many as a browser tells apart; a file holds hardly more
 _NEAR = 2000  # names that are compared for the nearest
 
 AnyRecording = TypeVar("AnyRecording", bound=RecordingData)
@@ -236,11 +237,13 @@ def _ends(ids: list[int]) -> str:
 
 
 def _text(value: Any, limit: int) -> str:
-    return value[:limit] if isinstance(value, str) else ""
+    # What is no Unicode cannot be written into a file.
+    return value[:limit].encode(errors="replace").decode() if isinstance(value, str) else ""
 
 
 def _number(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    fits = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _NUMBERS
+    return value if fits else None
 
 
 def _one_of(value: Any, known: tuple[str, ...]) -> str:

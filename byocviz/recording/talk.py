@@ -18,12 +18,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from byocviz.errors import RecordingError, missing
 from byocviz.recording.printable import printable
-from byocviz.recording.schema import RecordingData
+from byocviz.recording.schema import RecordingData, Step
 from byocviz.recording.stops import (
     CARDS,
     LAYOUTS,
@@ -128,10 +130,13 @@ class _Reader:
         self.file = printable(os.path.basename(name), limit=80)
         self.problems: list[str] = []
         self.seconds: float | None = None
+        self.names: dict[str, dict[str, int]] = {}
 
-    def say(self, node: Any, text: str) -> None:
+    def say(self, node: Any, text: str | Callable[[], str]) -> None:
+        """``text`` may be a call: looking for the nearest name takes long."""
         if len(self.problems) < _PROBLEMS:
-            self.problems.append(f"{self.file}, line {node.start_mark.line + 1}: {text}.")
+            said = text if isinstance(text, str) else text()
+            self.problems.append(f"{self.file}, line {node.start_mark.line + 1}: {said}.")
         elif len(self.problems) == _PROBLEMS:
             self.problems.append(f"{self.file}: and more.")
 
@@ -156,7 +161,7 @@ class _Reader:
         for key, value in node.value:
             name = key.value if key.id == "scalar" else "?"
             if name not in known:
-                self.say(key, unknown(what, name, known))
+                self.say(key, partial(unknown, what, name, known))
             elif name in found:
                 self.say(key, f"{name} is given twice; the first holds")
             else:
@@ -237,6 +242,17 @@ class _Reader:
     def named(self, node: Any, text: str, step: Any) -> dict[str, int] | None:
         """The first operator of that name, by TVM's or by the model's own."""
         at = next((one for one in self.recording.steps if one.name == step), None)
+        names = self.names.get(at.name if at else "")
+        if names is None:
+            names = self.names[at.name if at else ""] = self.names_at(at)
+        if text in names:
+            return {"op": names[text]}
+        where = f" at the step {shown(at.name)}" if at is not None else ""
+        self.say(node, lambda: unknown(f"operator{where}", text, list(names)))
+        return None
+
+    def names_at(self, at: Step | None) -> dict[str, int]:
+        """The first operator of each name, at a step or in all."""
         ids = sorted(at.places) if at is not None else list(self.recording.ops)
         names: dict[str, int] = {}
         for op_id in ids:
@@ -246,11 +262,7 @@ class _Reader:
             for one in (op.name, op.name.partition(".")[2], op.source, op.var):
                 if one:
                     names.setdefault(one, op_id)
-        if text in names:
-            return {"op": names[text]}
-        where = f" at the step {shown(at.name)}" if at is not None else ""
-        self.say(node, unknown(f"operator{where}", text, list(names)))
-        return None
+        return names
 
 
 def _figure(node: Any) -> int | float | None:

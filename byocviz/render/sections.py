@@ -13,6 +13,7 @@ from byocviz.recording import STEPS, Blocker, Recording, Rewrite, Separation, St
 from byocviz.recording.printable import printable
 from byocviz.recording.tables import ReasonGroup, label, reason_groups, subgraph_number
 from byocviz.render import figures
+from byocviz.render.branches import both_branches
 from byocviz.render.pieces import (
     counted,
     first_line,
@@ -78,7 +79,18 @@ def subgraphs(
     if not step.subgraphs:
         return indented("none")
     table = SubgraphTable(recording, step, top)
-    return Group(table, *more(len(step.subgraphs) - top, "subgraph"))
+    both = [
+        subgraph_number(index)
+        for index, sub in enumerate(step.subgraphs)
+        if both_branches(recording, step, sub)
+    ]
+    said = (
+        f"{', '.join(both[:top])}{', ...' * (len(both) > top)}: operators of both branches of an "
+        "if; as one subgraph, both are always computed"
+    )
+    return Group(
+        table, *more(len(step.subgraphs) - top, "subgraph"), *[indented(said)] * bool(both)
+    )
 
 
 class SubgraphTable:

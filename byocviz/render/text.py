@@ -16,7 +16,7 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.text import Text
 
 from byocviz.recording import Comparison, FunctionView, Recording, RecordingComparison, Step
-from byocviz.recording.compare import boundary_bytes
+from byocviz.recording.compare import boundary_bytes, recolouring
 from byocviz.recording.printable import printable
 from byocviz.render import figures
 from byocviz.render.fitted import Column, Fitted
@@ -267,8 +267,13 @@ def comparison(found: Comparison) -> Group:
         return Group(*parts, indented("nothing changed"))
     parts.append(
         indented(
-            f"{len(found.added):,} added, {len(found.gone):,} gone, {len(found.moved):,} moved, "
-            f"{len(found.recoloured):,} to another backend"
+            ", ".join(
+                [
+                    f"{len(found.added):,} added, {len(found.gone):,} gone",
+                    f"{len(found.moved):,} moved",
+                    *(recolouring(found) or ["none to another backend"]),
+                ]
+            )
         )
     )
     parts.append(
@@ -279,7 +284,7 @@ def comparison(found: Comparison) -> Group:
         )
     )
     parts.append(indented(_coverage(found, "->")))
-    return Group(*parts, *_counts(found.counts, "->"))
+    return Group(*parts, *_counts(found.counts, "->", "all in .counts"))
 
 
 def recording_comparison(found: RecordingComparison) -> Group:
@@ -304,9 +309,10 @@ def recording_comparison(found: RecordingComparison) -> Group:
             indented(f"{code}: {one:,} | {other:,}", 4)
             for code, (one, other) in list(found.reasons.items())[:TOP]
         ]
+        parts += more(len(found.reasons) - TOP, "reason")
     if found.counts:
         parts.append(indented("operators:"))
-    return Group(*parts, *_counts(found.counts, "|"))
+    return Group(*parts, *_counts(found.counts, "|", "all with --json, in Python in .counts"))
 
 
 def _coverage(found: Comparison | RecordingComparison, to: str) -> str:
@@ -315,10 +321,12 @@ def _coverage(found: Comparison | RecordingComparison, to: str) -> str:
     return f"on a backend: {ops} of operators, {macs} of MACs"
 
 
-def _counts(counts: dict[str, tuple[int, int]], to: str) -> list[RenderableType]:
-    """The operators whose number differs, one a line."""
+def _counts(counts: dict[str, tuple[int, int]], to: str, rest: str) -> list[RenderableType]:
+    """The operators whose number differs, one a line; ``rest`` says where those are that are left
+    out."""
     shown: list[RenderableType] = [
         indented(f"{short_op(name)}: {before:,} {to} {after:,}", 4)
         for name, (before, after) in list(counts.items())[:TOP]
     ]
-    return shown + more(len(counts) - TOP, "kind of operator", "kinds of operators")
+    noun, many = (f"{kind} ({rest})" for kind in ("kind of operator", "kinds of operators"))
+    return shown + more(len(counts) - TOP, noun, many)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import gc
 import gzip
 import json
 import threading
 import time
+import weakref
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -411,3 +415,66 @@ def test_the_still_is_escaped_and_complete(explorer: Explorer) -> None:
         assert step in text
     assert "application/vnd.jupyter.widget-view+json" in bundle
     assert len(text) < 20_000
+
+
+def test_it_is_busy_until_the_last_job_is_done(explorer: Explorer) -> None:
+    first, second = threading.Event(), threading.Event()
+
+    async def kernel() -> None:
+        explorer._loop = asyncio.get_running_loop()
+        explorer._submit("first", lambda: first.wait(30))
+        explorer._submit("second", lambda: second.wait(30))
+        first.set()
+        while explorer._worker.now != "second":
+            await asyncio.sleep(0.005)
+        await asyncio.sleep(0.05)
+        assert explorer.busy
+        assert not explorer.panel.cancel.disabled
+        second.set()
+        while explorer.busy:
+            await asyncio.sleep(0.005)
+
+    try:
+        asyncio.run(asyncio.wait_for(kernel(), 30))
+    finally:
+        first.set()
+        second.set()
+    assert explorer.panel.cancel.disabled
+
+
+def test_a_closed_one_leaves_nothing(built: None) -> None:
+    threads = threading.active_count()
+    explorer = byocviz.explore(walkthrough(), "tutorial")
+    explorer.run_all()
+    session = weakref.ref(explorer.session)
+    explorer.close()
+    explorer.close()
+    assert explorer.wait(60)
+    del explorer
+    gc.collect()
+    assert session() is None
+    assert threading.active_count() <= threads
+
+
+def test_what_cannot_be_explored_says_nothing_else(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(ArgumentError, match="is a recording"):
+        byocviz.explore("walk.byocviz")
+    gc.collect()
+    assert "Exception ignored" not in capfd.readouterr().err
+
+
+def test_a_page_is_written_while_the_step_that_is_looked_at_runs(
+    explorer: Explorer, tmp_path: Path
+) -> None:
+    gate = threading.Event()
+    explorer.session.tell = lambda text, done, total: gate.wait(30)
+    explorer.step = "merge"
+    assert explorer.to_html(tmp_path / "page.html").exists()
+    gate.set()
+    assert explorer.wait(60)
+
+
+def test_a_mark_says_which_fields_there_are(explorer: Explorer) -> None:
+    with pytest.raises(ArgumentError, match="colour"):
+        explorer.mark("x", colour=1)
+    assert explorer.mark("y", step="merge").step == "merge"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -340,3 +342,36 @@ def test_a_session_that_is_forgotten_ends_its_processes() -> None:
     del session
     gc.collect()
     assert all(map(gone, pids))
+
+
+def test_every_module_is_there_after_the_switch() -> None:
+    session = Session(walkthrough(), "tutorial")
+    session.run_to("partition")
+    session.isolate(True)
+    for step in session.done:
+        assert session.recording.module(step).functions
+    assert session.preview(PrunePolicy(min_ops=2)) is not None
+    session.isolate(False)
+    session.change(rules={"tutorial.add": False})
+    assert session.recording.module("prepare").functions
+    session.close()
+
+
+def test_neither_a_kill_between_steps_nor_the_end_of_a_thread_is_a_crash(apart: Session) -> None:
+    apart.keep()
+    apart.change(prune=PrunePolicy(min_ops=3))
+    pid = apart._engine.pid
+    os.kill(pid, signal.SIGKILL)
+    while apart._engine._child.alive:
+        time.sleep(0.01)
+    step = threading.Thread(target=apart.run_all)
+    step.start()
+    step.join()
+    assert apart.recording.last.name == "prune"
+    began = apart._engine.pid
+    assert began != pid
+    time.sleep(0.1)  # were it to go with its thread, it would by now
+    apart.undo()
+    assert plain(apart.run_all()) == whole(walkthrough())
+    assert apart._engine._child.alive
+    assert apart._engine.pid == began

@@ -33,6 +33,9 @@ def session() -> Session:
         f"conv = {CONV}\nconv",
         f"# a word before\n\nconv = {CONV}\n(conv)",
         f"x = 'ünïcode'; {CONV}",
+        f"x = '''a\u2028b\x1cc'''\n{CONV}",
+        f"x = 1\r{CONV}",
+        f"x = 1\r\n{CONV}\r\n",
         f"from tvm.relax.dpl import is_op\npattern = {CONV}\nprint",
     ],
 )

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 import tvm
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import byocviz
 from byocviz.errors import ArgumentError, BackendError, StepMissing
@@ -222,8 +226,13 @@ def test_marks_stay_through_changes(session: Session) -> None:
             {"step": "prune", "note": "then"},
         ]
     }
+    assert session.outdated == [0, 1]
     session.unmark(0)
     assert [stop.note for stop in session.stops] == ["then"]
+    session.mark(Stop("prune", "under these"))
+    assert session.outdated == [0]
+    session.change(rules={})
+    assert session.outdated == [1]
 
 
 def test_what_was_explored_can_be_built(session: Session) -> None:
@@ -232,3 +241,111 @@ def test_what_was_explored_can_be_built(session: Session) -> None:
     build = byocviz.build(session.run_all(), runtime="onnxruntime", cache=False, progress=False)
     assert not build.check().first
     assert session.recording.results.check is not None
+
+
+@pytest.mark.parametrize("ran", ["", "import", "merge"])
+@pytest.mark.parametrize(
+    "change", [{"prune": False}, {"lowerable": True}, {"prepare": False}], ids=str
+)
+def test_what_is_undone_while_it_runs_leaves_every_step_in_its_place(
+    session: Session, ran: str, change: dict[str, Any]
+) -> None:
+    if ran:
+        session.run_to(ran)
+    session.keep()
+    session.change(**change)
+
+    def tell(text: str, done: int, total: int) -> None:
+        if text == "prune":
+            raise Stopped("enough")
+
+    session.tell = tell
+    with pytest.raises(Stopped):
+        session.run_all()
+    assert session.undo()
+    session.tell = lambda text, done, total: None
+    assert plain(session.run_all()) == whole(walkthrough())
+
+
+@pytest.mark.parametrize("name", ["walk.byocviz", Path("WALK.BYOCVIZ")])
+def test_a_recording_is_not_explored(session: Session, name: Any) -> None:
+    for one in (name, session.recording):
+        with pytest.raises(ArgumentError, match="is a recording"):
+            Session(one, "tutorial")
+
+
+def test_a_stop_of_anything_can_be_saved(session: Session, tmp_path: Path) -> None:
+    session.run_to("import")
+    session.mark(Stop("import", "half a pair \ud800", zoom=(0, 0, float("nan"), 1)))
+    session.mark(Stop(5, None, op=10**30))  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError):
+        session.mark(Stop("import", zoom=3))  # type: ignore[arg-type]
+    saved = byocviz.load(session.recording.save(tmp_path / "walk.byocviz"))
+    assert [one.get("note") for one in saved.extra["stops"]] == ["half a pair ?", ""]
+
+
+_ACTS = st.one_of(
+    st.tuples(st.just("run"), st.sampled_from(STEPS)),
+    st.tuples(st.just("cancel"), st.sampled_from(STEPS), st.booleans()),
+    st.sampled_from([("undo",), ("keep",), ("mark",), ("preview",)]),
+    st.tuples(
+        st.just("change"),
+        st.sampled_from(
+            [
+                {"rules": {"tutorial.add": False}},
+                {"rules": {}},
+                {"prepare": False},
+                {"prepare": {"clip": False}},
+                {"prune": False},
+                {"prune": PrunePolicy(min_ops=3)},
+                {"backend": "onnxruntime"},
+                {"lowerable": True},
+            ]
+        ),
+    ),
+)
+
+
+@settings(max_examples=6, deadline=None)
+@given(st.lists(_ACTS, min_size=3, max_size=10))
+def test_whatever_was_done_it_ends_as_recording_does(acts: list[tuple[Any, ...]]) -> None:
+    session = Session(walkthrough(), "tutorial", title="m")
+    for kind, *more in acts:
+        if kind == "run":
+            session.run_to(more[0])
+        elif kind == "change":
+            with contextlib.suppress(BackendError):  # a rule that this backend does not have
+                session.change(**more[0])
+        elif kind == "cancel":
+            _cancelled(session, *more)
+        elif kind == "mark":
+            session.mark(Stop("import", "x"))
+        elif kind == "preview":
+            session.preview(PrunePolicy(min_ops=2))
+        else:
+            getattr(session, kind)()
+    got, now = plain(session.run_all()), session.settings
+    got.pop("extra", None)
+    want = whole(
+        walkthrough(),
+        now.backend,
+        rules=dict(now.rules) or None,
+        prepare=now.prepare,
+        prune=now.prune,
+        lowerable=now.lowerable,
+    )
+    want.pop("extra", None)
+    assert got == want
+
+
+def _cancelled(session: Session, at: str, back: bool) -> None:
+    def tell(text: str, done: int, total: int) -> None:
+        if text == at:
+            raise Stopped("enough")
+
+    session.tell = tell
+    with contextlib.suppress(Stopped):
+        session.run_all()
+    session.tell = lambda text, done, total: None
+    if back:
+        session.undo()

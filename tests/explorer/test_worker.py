@@ -103,3 +103,37 @@ def test_the_process_ends_in_order_while_a_job_is_under_way() -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "terminate called" not in done.stderr
+
+
+def test_it_ends_when_it_is_told_to_and_forgets_what_it_did() -> None:
+    lab = Lab()
+    lab.block()
+    thread = lab.worker._thread
+    assert thread is not None
+    lab.worker.submit("dropped", lab.job("dropped"))
+    lab.worker.end("close", lab.job("close"))
+    lab.gate.set()
+    thread.join(10)
+    assert not thread.is_alive()
+    assert lab.ran == ["close"]
+    lab.worker.submit("later", lab.job("later"))
+    assert lab.worker.wait(10)
+    assert lab.ran == ["close", "later"]
+
+
+def test_what_is_told_of_is_not_waiting() -> None:
+    seen: list[bool] = []
+    worker = Worker(lambda name, error: seen.append(worker.waiting))
+    gate, began = threading.Event(), threading.Event()
+
+    def work() -> None:
+        began.set()
+        gate.wait(10)
+
+    worker.submit("work", work)
+    assert began.wait(10)
+    assert worker.waiting
+    gate.set()
+    assert worker.wait(10)
+    assert seen == [False]
+    worker.end("close", lambda: None)

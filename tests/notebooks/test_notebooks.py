@@ -78,3 +78,5 @@ def test_runs(name: str, tmp_path: Path) -> None:
     assert "Traceback (most recent call last)" not in said
     for promise in PROMISED[name]:
         assert re.search(promise, said), said[-3000:]
+    for still in [text for text in outputs(notebook) if "data-byocviz-static" in text]:
+        assert re.search(r"<td[^>]*>(<b>)?import", still), "an explorer that shows nothing"

@@ -15,6 +15,7 @@ from byocviz.recording import (
     compare,
     compare_recordings,
 )
+from byocviz.recording.compare import recolouring
 from tests.recording.strategies import BACKEND, OFF, built, built_step, recordings
 
 
@@ -106,6 +107,15 @@ def test_joining_moves_and_names_the_origins() -> None:
     assert found.recoloured == {3: (BACKEND, "tvm")}
     assert found.subgraphs == (3, 1)
     assert found.changed
+
+
+def test_where_operators_run_now_is_said_either_way() -> None:
+    there = _two({0: OFF, 1: OFF, 2: 0}, {0: 0, 1: 0, 2: OFF})
+    found = there.compare("annotate", "merge")
+    assert recolouring(found) == [f"2 to {BACKEND}", "1 back to TVM"]
+    assert f"2 to {BACKEND}, 1 back to TVM" in str(found)
+    assert f"2 to {BACKEND}, 1 back to TVM" in repr(found)
+    assert "none to another backend" in str(_two({0: 0}, {1: 0}).compare("annotate", "merge"))
 
 
 def test_added_and_gone() -> None:

@@ -280,5 +280,5 @@ def test_files_that_cannot_be_read(
     assert len(talk.stops[0].note) == LONGEST_NOTE
     assert "20,001 characters" in talk.problems[0]
     monkeypatch.setitem(__import__("sys").modules, "yaml", None)
-    with pytest.raises(MissingPackage, match=r"byocviz\[replay\]"):
+    with pytest.raises(MissingPackage, match=r"\[replay\]"):
         load_talk(path, recording)

@@ -97,7 +97,9 @@ class Chart:
             return ""
         runs = f"Median of {figures.plural(held.repeat, 'run')} each, in turn"
         warm = f", after {figures.plural(held.warmup, 'run')} to warm up" if held.warmup else ""
-        return f"{runs}{warm}; shorter is better"
+        parts = any(one.parts for one in held.variants if not one.cannot)
+        apart = f". Parts: {_words.APART}, so shares, not sums" if parts else ""
+        return f"{runs}{warm}; shorter is better{apart}"
 
     def _columns(self) -> None:
         while True:

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from byocviz.recording.results import BuildInfo
 
 _DATE = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)")
+APART = "in runs of their own, with a clock in them"
+"""How the parts of a run were timed: their times do not add up to its median."""
 MOST = 1e12
 """Milliseconds, 31 years: no time that is longer is drawn, for nobody measured it."""
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { LINE, classColours, labelWidth, place } from "../src/data/boxes";
 import { decode } from "../src/data/decode";
-import { WIDE, axis, baseline, csv, groups, isWide, medians, niceStep, speedup, split } from "../src/data/latency";
+import { WIDE, axis, baseline, csv, groups, isWide, medians, niceStep, noisy, speedup, split, verdict } from "../src/data/latency";
 import { holds, picture, results, type Latency, type Variant } from "../src/data/results";
 import { random } from "./made";
 
@@ -181,4 +181,25 @@ test("a class has one colour in all photos, and eight classes have eight", () =>
   const { photos } = results({ photos: [{ width: 9, height: 9, detected: [{ found }] }, { width: 9, height: 9, detected: [{ found: found.slice().reverse() }] }] });
   const colours = classColours(photos);
   assert.equal(new Set(colours.values()).size, 8);
+});
+
+test("a ratio within the noise of the runs is no verdict", () => {
+  const next = random(11);
+  const spread = (median: number, by: number) => ({ median, p10: median / by, p90: median * by });
+  for (let k = 0; k < 300; k++) {
+    const alone = variant({ kind: "tvm", ...spread(10 ** (next() * 4 - 3), 1 + next() * 2) });
+    const v = variant(spread(alone.median! * 10 ** (next() * 2 - 1), 1 + next() * 2));
+    const said = verdict(v, [alone, v])!;
+    assert.equal(said.ratio, speedup(v, [alone, v]));
+    const apart = v.p10! > alone.p90! || v.p90! < alone.p10!;
+    if (apart && said.text !== "same") assert.equal(said.faster, v.median! < alone.median! ? "yes" : "no");
+    if (said.faster) assert.equal(said.faster === "yes", said.ratio > 1);
+    assert.equal(noisy(v), v.p90! / v.p10! > 1.5);
+  }
+  const alone = variant({ kind: "tvm", ...spread(1, 3) });
+  const near = variant(spread(0.97, 3));
+  assert.deepEqual([verdict(near, [alone, near])!.text, verdict(near, [alone, near])!.faster], ["same", ""]);
+  const within = variant(spread(0.6, 3));
+  assert.equal(verdict(within, [alone, within])!.faster, "");
+  assert.equal(verdict(alone, [alone, near]), null);
 });

@@ -87,6 +87,26 @@ export function speedup(variant: Variant, all: Variant[]): number | null {
   return base.median! / variant.median;
 }
 
+/** As in recording/results.py: a 90th percentile above so many times the 10th is said beside the median. */
+export const NOISY = 1.5;
+
+export function noisy(v: Variant): boolean {
+  return !!v.p10 && !!v.p90 && v.p90 > NOISY * v.p10;
+}
+
+/** A ratio to TVM alone in words, and which of the two is the faster one: "" where the runs do not tell. */
+export interface Verdict { ratio: number; text: string; faster: "yes" | "no" | "" }
+
+export function verdict(variant: Variant, all: Variant[]): Verdict | null {
+  const ratio = speedup(variant, all);
+  if (ratio === null) return null;
+  const base = baseline(variant, all)!;
+  const same = Math.max(ratio, 1 / ratio).toFixed(1) === "1.0";
+  const within = (v: Variant, other: Variant) => other.p10 !== null && other.p90 !== null && v.median! >= other.p10 && v.median! <= other.p90;
+  const unsure = same || (within(variant, base) && within(base, variant));
+  return { ratio, text: same ? "same" : times(ratio), faster: unsure ? "" : ratio > 1 ? "yes" : "no" };
+}
+
 export function times(ratio: number): string {
   return `${ratio >= 100 ? ratio.toFixed(0) : ratio >= 10 ? ratio.toFixed(1) : ratio.toFixed(2)}×`;
 }

@@ -5,15 +5,19 @@ import { paintClass } from "./scene";
 
 const WIDE = 150;
 const HIGH = 190;
+/** The most of a pane's width and height that it covers, and the least side at which it tells something. */
+const SHARE = 0.4;
+const LEAST = 44;
 const base = new WeakMap<HTMLCanvasElement, { scene: Scene; theme: string; image: HTMLCanvasElement }>();
 
 export function drawMinimap(canvas: HTMLCanvasElement, scene: Scene | null, camera: Camera): void {
   const [x, y, w, h] = camera.seen();
   const [cw, ch] = camera.content;
   const whole = x <= 1 && y <= 1 && x + w >= cw - 1 && y + h >= ch - 1;
-  canvas.hidden = !scene || whole;
+  const [wide, high] = [Math.min(WIDE, w * camera.t.k * SHARE), Math.min(HIGH, h * camera.t.k * SHARE)];
+  const scale = Math.min(wide / cw, high / ch);
+  canvas.hidden = !scene || whole || Math.max(cw, ch) * scale < LEAST;
   if (canvas.hidden || !scene) return;
-  const scale = Math.min(WIDE / cw, HIGH / ch);
   const ratio = window.devicePixelRatio || 1;
   const pw = Math.max(24, Math.ceil(cw * scale));
   const ph = Math.max(24, Math.ceil(ch * scale));

@@ -121,15 +121,40 @@ function boxTitle(item: Item, d: Description): string {
   }
 }
 
-/** A spline with its tip; what it feeds of an "if" is written beside it. */
-export function drawEdge(e: VEdge, line: Layout["edges"][number], crosses: boolean): SVGGElement {
+/** Left, top, right and bottom of a label. */
+export type Taken = [number, number, number, number];
+
+/**
+ * A spline with its tip; what it feeds of an "if" is written beside it, clear of the labels that
+ * are there already.
+ */
+export function drawEdge(e: VEdge, line: Layout["edges"][number], crosses: boolean, taken: Taken[]): SVGGElement {
   const g = el("g", { class: `edge${e.count > 1 ? " many" : ""}${crosses ? " cross" : ""}` });
   el("path", { class: "line", d: line.path, "stroke-width": e.count > 1 ? 1.9 : undefined }, g);
   const [x, y, angle] = line.tip;
   const turn = ((angle * 180) / Math.PI).toFixed(1);
   el("path", { class: "tip", d: "M0 0L-6.5 -3.2L-6.5 3.2Z", transform: `translate(${x} ${y}) rotate(${turn})` }, g);
   if (e.dst.kind === "if" && e.exact) {
-    label(["condition", "then", "else"][e.slot] ?? "", { class: "edge-label", x: x + 6, y: y - 7 }, g);
+    const text = ["condition", "then", "else"][e.slot] ?? "";
+    const at = besideTip(line.tip, textWidth(text, 10.5, 600), taken);
+    label(text, { class: "edge-label", x: at[0], y: at[1] }, g);
   }
   return g;
+}
+
+const LINE = 12;
+
+/** Where a label of a width begins: on the side of the line to which it does not bend. */
+export function besideTip([x, y, angle]: [number, number, number], width: number, taken: Taken[]): [number, number] {
+  const [dx, dy] = [Math.cos(angle), Math.sin(angle)];
+  const flat = Math.abs(dx) > Math.abs(dy);
+  // A flat line comes from above and leaves room below it; a steep one beside it, where it does not come from.
+  const left = flat ? dx > 0 : dx < -0.2;
+  const from = left ? x - 7 - width : x + 7;
+  const step = flat || dy < 0 ? LINE : -LINE;
+  let base = flat || dy < 0 ? y + LINE + 2 : y - 7;
+  const meets = ([l, t, r, b]: Taken) => from < r + 3 && from + width > l - 3 && base - LINE < b && base > t;
+  while (taken.some(meets)) base += step;
+  taken.push([from, base - LINE, from + width, base]);
+  return [from, base];
 }

@@ -3,7 +3,7 @@ import type { Item } from "../graph/tree";
 import { Camera } from "./camera";
 import { Heads } from "./heads";
 import { drawMinimap } from "./minimap";
-import { drawBox, drawEdge, drawNode, hint } from "./nodes";
+import { drawBox, drawEdge, drawNode, hint, type Taken } from "./nodes";
 import type { Scene } from "./scene";
 import { paintClass } from "./scene";
 import { el, printable } from "./svg";
@@ -277,6 +277,7 @@ export class Pane {
   private drawEdges(scene: Scene, seen: (from: number, to: number) => boolean): void {
     this.edgeLayer.replaceChildren();
     this.edgesOf.clear();
+    const taken: Taken[] = [];
     const byEnds = new Map<number, VEdge>();
     const number = new Map(scene.view.nodes.map((one, i) => [one, i]));
     const many = scene.view.nodes.length;
@@ -285,7 +286,7 @@ export class Pane {
       const e = byEnds.get(line.src * many + line.dst);
       if (!e) continue;
       const draw = () => {
-        const g = drawEdge(e, line, this.boundary(scene, e.src, e.dst));
+        const g = drawEdge(e, line, this.boundary(scene, e.src, e.dst), taken);
         this.hintOf.set(g, () => scene.edgeType(e));
         this.edgeLayer.appendChild(g);
         for (const end of [e.src, e.dst]) {

@@ -10,7 +10,8 @@ import { type Card, type Stop, stopsOf } from "./stops";
 
 /** Seconds of autoplay where neither a stop nor the command says another. */
 const PAUSE = 8;
-const KEPT = "byocviz:talk";
+/** Another talk in the same tab has a clock of its own. */
+const KEPT = `byocviz:talk:${location.pathname}`;
 
 export const presenting = signal(false);
 export const stops = signal<Stop[]>([]);

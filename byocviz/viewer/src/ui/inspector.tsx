@@ -1,5 +1,6 @@
 /** Everything about what is chosen; about the step where nothing is. */
 import type { ComponentChildren } from "preact";
+import { bothBranches } from "../graph/branches";
 import { CHANGES } from "../graph/diff";
 import { bytes, clip, figure, percent, plural, shortOp, thousands } from "../data/format";
 import type { Profile, Subgraph } from "../schema";
@@ -7,6 +8,7 @@ import { Icon } from "./icons";
 import { Code, Facts, More, Name, On, OpCounts, OpLink, SubLink } from "./pieces";
 import { openItem, panes, setOpen, showFunction } from "./graph";
 import { tensorBytes } from "./scenes";
+import { lookFor } from "./topbar";
 import * as s from "./state";
 
 export function Inspector() {
@@ -161,9 +163,14 @@ function SubCard({ index, step }: { index: number; step: number }) {
         <div class="chips">
           {own && <button class="small" onClick={() => { s.tab.value = "graph"; s.go(step); showFunction("after", sub.function); }}>Open in its own view</button>}
           {own && <button class="small" onClick={() => openInPlace(index)}>Open in place</button>}
-          <button class="small" onClick={() => { s.query.value = `region:s${index + 1}`; }}>Find its operators</button>
+          <button class="small" onClick={() => lookFor(`region:s${index + 1}`)}>Find its operators</button>
         </div>
       </Head>
+      {bothBranches(model, step, sub) && (
+        <section class="why-card">
+          <p><Icon name="warn" /> It holds operators of both branches of an <code>if</code>: as one subgraph, both are always computed.</p>
+        </section>
+      )}
       <Part title="Profile"><ProfileFacts p={sub} /></Part>
       <Part title="Operators"><OpCounts ops={sub.ops} /></Part>
       <Part title={`Boundary (${sub.inputs.length} in, ${sub.outputs.length} out)`}>
@@ -268,7 +275,7 @@ function StepCard() {
         <Part title={`On TVM, and why (${step.reasons.size})`}>
           <ul class="oplist">
             {[...reasons].sort((a, b) => b[1] - a[1]).map(([code, n]) => (
-              <li><button class="op-link" onClick={() => { s.query.value = `reason:${code}`; s.hit.value = -1; }}>{code}</button> {n}</li>
+              <li><button class="op-link" onClick={() => lookFor(`reason:${code}`)}>{code}</button> {n}</li>
             ))}
           </ul>
         </Part>

@@ -37,7 +37,7 @@ function act(key: string, shift: boolean, onButton: boolean, scrolls: boolean): 
       if (item) openItem(item);
       return !!item;
     }
-    case "/": document.getElementById("search")?.focus(); return true;
+    case "/": toSearch(); return true;
     case "n": nextHit(1); return true;
     case "N": nextHit(-1); return true;
     case "f": panes.before?.camera.fit(); panes.after?.camera.fit(); return true;
@@ -80,6 +80,13 @@ function act(key: string, shift: boolean, onButton: boolean, scrolls: boolean): 
       return true;
     default: return false;
   }
+}
+
+/** What stands there is replaced by what is typed. */
+function toSearch(): void {
+  const box = document.getElementById("search") as HTMLInputElement | null;
+  box?.focus();
+  box?.select();
 }
 
 function hops(by: number): void {

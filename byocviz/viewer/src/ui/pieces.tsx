@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import { clip, thousands } from "../data/format";
 import { uncover } from "./graph";
 import { Icon } from "./icons";
+import { lookFor } from "./topbar";
 import * as s from "./state";
 
 /** A long name, cut in the middle; a click shows all of it (to a limit). */
@@ -72,7 +73,7 @@ export function OpCounts({ ops }: { ops: Record<string, number> }) {
     <div class="counts">
       <More items={rows} first={7}>
         {([name, n]) => (
-          <button key={name} class="count-row" title="Find them" onClick={() => { s.query.value = `op:${name.replace(/^relax\.|^relay\./, "")}`; s.hit.value = -1; }}>
+          <button key={name} class="count-row" title="Find them" onClick={() => lookFor(`op:${name.replace(/^relax\.|^relay\./, "")}`)}>
             <span class="mono">{clip(name.replace(/^relax\.|^relay\./, ""), 34)}</span><i style={{ width: `${(n / most) * 100}%` }} /><b>{thousands(n)}</b>
           </button>
         )}

@@ -5,6 +5,7 @@ import { bytes, clip, figure, percent, seconds, shortOp } from "../data/format";
 import { Icon } from "./icons";
 import { Name, OpLink, SubLink } from "./pieces";
 import { headline } from "./rail";
+import { lookFor } from "./topbar";
 import * as s from "./state";
 
 export interface Column<T> {
@@ -28,8 +29,8 @@ export function sortRows<T>(rows: T[], column: Column<T>, down: boolean): T[] {
     .map((one) => one.row);
 }
 
-export function Table<T>({ id, title, rows, columns, now, note }: {
-  id: string; title: string; rows: T[]; columns: Column<T>[]; now?: (row: T) => boolean; note?: string;
+export function Table<T>({ id, title, rows, columns, now, faint, note }: {
+  id: string; title: string; rows: T[]; columns: Column<T>[]; now?: (row: T) => boolean; faint?: (row: T) => boolean; note?: string;
 }) {
   const [sort, setSort] = useState<{ at: number; down: boolean } | null>(null);
   const [most, setMost] = useState(PAGE);
@@ -53,7 +54,7 @@ export function Table<T>({ id, title, rows, columns, now, note }: {
             </tr></thead>
             <tbody>
               {shown.slice(0, most).map((row) => (
-                <tr class={now?.(row) ? "now" : ""}>
+                <tr class={now?.(row) ? "now" : faint?.(row) ? "faint" : ""}>
                   {columns.map((c) => <td class={c.number ? "num" : ""}>{c.show ? c.show(row) : c.value(row) ?? "?"}</td>)}
                 </tr>
               ))}
@@ -125,7 +126,7 @@ export function Tables() {
           { name: "name", value: (x) => x.sub.name, show: (x) => <Name text={x.sub.name} limit={28} /> },
         ]} />
         <Table id="kinds" title={`Operators by kind at ${step.name}`} rows={kinds} columns={[
-          { name: "operator", value: (x) => shortOp(x.name), show: (x) => <button class="op-link mono" onClick={() => { s.query.value = `op:${shortOp(x.name)}`; s.tab.value = "graph"; }}>{clip(shortOp(x.name), 34)}</button> },
+          { name: "operator", value: (x) => shortOp(x.name), show: (x) => <button class="op-link mono" onClick={() => lookFor(`op:${shortOp(x.name)}`)}>{clip(shortOp(x.name), 34)}</button> },
           { name: "count", number: true, value: (x) => x.total },
           { name: "on backend", number: true, value: (x) => x.off, show: (x) => <Bar share={x.total ? x.off / x.total : 0} text={String(x.off)} /> },
           { name: "MACs", number: true, value: (x) => x.macs, show: (x) => figure(x.macs) },
@@ -133,7 +134,7 @@ export function Tables() {
         ]} />
       </div>
       <Table id="reasons" title={`Why operators stay on TVM at ${step.name}`} rows={[...grouped.values()].sort((a, b) => b.ids.length - a.ids.length)} columns={[
-        { name: "operators", number: true, value: (x) => x.ids.length, show: (x) => (x.ids.length === 1 ? <OpLink id={x.ids[0]} text="1" /> : <button class="op-link" onClick={() => { s.query.value = `reason:${x.code} op:${shortOp(x.op)}`; s.tab.value = "graph"; }}>{x.ids.length}</button>) },
+        { name: "operators", number: true, value: (x) => x.ids.length, show: (x) => (x.ids.length === 1 ? <OpLink id={x.ids[0]} text="1" /> : <button class="op-link" onClick={() => lookFor(`reason:${x.code} op:${shortOp(x.op)}`)}>{x.ids.length}</button>) },
         { name: "operator", value: (x) => shortOp(x.op), show: (x) => <span class="mono">{clip(shortOp(x.op), 40)}</span> },
         { name: "cause", value: (x) => x.code, show: (x) => <code>{x.code}</code> },
         { name: "why", value: (x) => x.text, show: (x) => clip(x.text, 400) },
@@ -157,7 +158,7 @@ export function Tables() {
         { name: "time", number: true, value: (x) => x.seconds, show: (x) => seconds(x.seconds) },
         { name: "call", value: (x) => x.call, show: (x) => (x.call ? <button class="ghost small" aria-label={`Copy the call of ${x.name.slice(0, 60)}`} onClick={() => void s.copy(x.call, "Copied the call")}><Icon name="copy" /> copy</button> : "–") },
       ]} />
-      <Table id="rules" title="Rules of the backend" rows={r.backend.rules} columns={[
+      <Table id="rules" title="Rules of the backend" rows={[...r.backend.rules].sort((a, b) => Number(!a.matches) - Number(!b.matches))} faint={(x) => !x.matches} columns={[
         { name: "rule", value: (x) => x.name, show: (x) => <Name text={x.name} limit={44} /> },
         { name: "matches", number: true, value: (x) => x.matches },
         { name: "on", value: (x) => (x.enabled ? "on" : "off") },
@@ -173,5 +174,5 @@ function macShare(part: number | null, whole: number | null): number | null {
 }
 
 function Bar({ share, text }: { share: number | null; text?: string }) {
-  return <span class="cell-bar"><span class="bar"><i style={{ width: `${(share ?? 0) * 100}%` }} /></span>{text ?? percent(share)}</span>;
+  return <span class="cell-bar"><span class="bar"><i style={{ width: `${(share ?? 0) * 100}%` }} /></span><span class={text === undefined ? "" : "count"}>{text ?? percent(share)}</span></span>;
 }

@@ -68,6 +68,13 @@ export function nextHit(by: 1 | -1): void {
   s.said.value = `${at + 1} of ${found.length}: ${s.model.value.opTitle(found[at])}`;
 }
 
+/** Searches, and goes to the first match: what is found fades all else, and may be out of sight. */
+export function lookFor(query: string): void {
+  s.query.value = query;
+  s.hit.value = -1;
+  nextHit(1);
+}
+
 function SearchBox() {
   const input = useRef<HTMLInputElement>(null);
   const found = s.hits.value;

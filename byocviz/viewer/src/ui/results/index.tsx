@@ -1,7 +1,7 @@
 /** What building, checking and timing added to the recording: one card a part that is there. */
 import "./results.css";
 import { plural } from "../../data/format";
-import { speedup, times } from "../../data/latency";
+import { noisy, verdict } from "../../data/latency";
 import type { Results as Data } from "../../data/results";
 import { Icon } from "../icons";
 import { useStageSize } from "../../replay/stage";
@@ -47,11 +47,11 @@ function Headlines({ r }: { r: Data }) {
   // The first is this build's own; the others are settings that it is compared with.
   const own = variants.find((v) => v.kind === "byoc" && v.median !== null && !v.cannot);
   if (own) {
-    const ratio = speedup(own, variants);
-    const noisy = own.p10 !== null && own.p90 !== null && own.p90 > 1.5 * own.p10 ? ", noisy" : "";
-    items.push(ratio !== null
-      ? { id: "latency", big: times(ratio), small: `as fast as TVM alone, in ${time(own.median)}${noisy}` }
-      : { id: "latency", big: time(own.median), small: `${say(own.name, 40)}${noisy}` });
+    const said = verdict(own, variants);
+    const unsure = noisy(own) ? ", noisy" : "";
+    items.push(said !== null
+      ? { id: "latency", big: said.text, small: `${said.text === "same" ? "speed" : "as fast"} as TVM alone, in ${time(own.median)}${unsure}` }
+      : { id: "latency", big: time(own.median), small: `${say(own.name, 40)}${unsure}` });
   }
   if (r.check) {
     const over = r.check.differences.filter((d) => d.exceeds).length;

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { bytes, figure, percent, plural, seconds } from "../../data/format";
-import { axis, baseline, csv, groups, isWide, medians, speedup, split, times, type Axis } from "../../data/latency";
+import { axis, baseline, csv, groups, isWide, medians, noisy, speedup, split, times, verdict, type Axis, type Split, type Verdict } from "../../data/latency";
 import type { Latency, Variant } from "../../data/results";
 import { LatencyRun } from "../../replay/run";
 import { card } from "../../replay/talk";
@@ -59,6 +59,7 @@ export function LatencyCard({ latency, step }: { latency: Latency; step: string 
             "the first run is never in the statistic", latency.made && when(latency.made),
           ].filter(Boolean).join("; ")}
         </p>
+        {variants.some(noisy) && <p>Noisy: p90 lies far above p10, so the median and its ratios say little. Time it again when the machine is quiet.</p>}
         {latency.note && <p><Words text={latency.note} limit={300} /></p>}
         {Object.keys(latency.machine).length > 0 && <details><summary>Measured on</summary><Facts rows={Object.entries(latency.machine).slice(0, 60).map(([k, v]) => [say(k, 40), <Words text={v} limit={120} />])} /></details>}
       </footer>
@@ -67,7 +68,7 @@ export function LatencyCard({ latency, step }: { latency: Latency; step: string 
 }
 
 function Row({ v, all, on, step }: { v: Variant; all: Variant[]; on: Axis | null; step: string }) {
-  const ratio = speedup(v, all);
+  const said = verdict(v, all);
   const palette = PALETTE[v.kind] ?? "p-b2";
   const parts = split(v);
   // Names of another setting's subgraphs may stand for something else here.
@@ -89,20 +90,22 @@ function Row({ v, all, on, step }: { v: Variant; all: Variant[]; on: Axis | null
         <p class="cannot"><Icon name="warn" /><span>cannot: <Words text={v.cannot} limit={110} /></span></p>
       ) : (
         <>
-          <div class="lane" aria-hidden="true">{on && <Lane v={v} on={on} />}</div>
+          <div class="lane" aria-hidden="true">{on && <Lane v={v} on={on} parts={parts} />}</div>
           <div class="bar-value">
-            <span><b>{time(v.median)}</b>{ratio !== null && <Speed ratio={ratio} base={baseline(v, all)!} />}</span>
+            <span><b>{time(v.median)}</b>{said && <Speed said={said} base={baseline(v, all)!} />}</span>
             {(v.p10 !== null || v.p90 !== null) && <small>p10–p90 {range(v.p10, v.p90)}</small>}
+            {noisy(v) && <small class="noisy">noisy</small>}
             {v.first !== null && <small>first run {time(v.first)}</small>}
           </div>
         </>
       )}
       {parts && !v.cannot && (
         <div class="bar-parts">
-          <Stack width={on && v.median !== null ? on.at(v.median) : 1} label={`Where the time of ${say(v.name, 40)} goes`} segments={[
+          <Stack shares bar={!on || on.log} width={on && v.median !== null ? on.at(v.median) : 1} label={`Where the time of ${say(v.name, 40)} goes`} segments={[
             { cls: "p-b0", label: v.subgraphs === null ? "in subgraphs" : `in ${plural(v.subgraphs, "subgraph")}`, value: parts.inside, text: time(parts.inside) },
             { cls: "p-tvm", label: "on TVM between", value: parts.between, text: time(parts.between) },
           ]} />
+          <small class="quiet">{APART}: shares, not sums</small>
           {parts.subgraphs.length > 0 && (
             <details>
               <summary>{parts.subgraphs.length === 1 ? "The subgraph" : "Each subgraph"}</summary>
@@ -125,20 +128,32 @@ function Row({ v, all, on, step }: { v: Variant; all: Variant[]; on: Axis | null
   );
 }
 
-function Speed({ ratio, base }: { ratio: number; base: Variant }) {
-  const text = `${times(ratio)}`;
-  return <span class={`speed ${ratio >= 1 ? "" : "slower"}`} title={`${text} as fast as ${say(base.name, 40)}`}>{text}<span class="sr"> as fast as {say(base.name, 40)}</span></span>;
+/** Parts are timed so, that the clock slows no other run. */
+const APART = "in runs of their own, with a clock in them";
+
+function Speed({ said, base }: { said: Verdict; base: Variant }) {
+  const words = `as fast as ${say(base.name, 40)}`;
+  return (
+    <span class={`speed ${said.faster === "yes" ? "" : said.faster === "no" ? "slower" : "unsure"}`} title={`${times(said.ratio)} ${words}${said.faster ? "" : ": within the noise of the runs"}`}>
+      {said.text}<span class="sr"> {words}</span>
+    </span>
+  );
 }
 
 /** The drawing of one bar: median, p10 to p90, each run as a tick, the first one apart. */
-function Lane({ v, on }: { v: Variant; on: Axis }) {
+function Lane({ v, on, parts }: { v: Variant; on: Axis; parts: Split | null }) {
   const at = (t: number) => `${(on.at(t) * 100).toFixed(3)}%`;
   const every = Math.ceil(v.seconds.length / 400);
   const runs = v.seconds.filter((t, i) => i % every === 0 && t >= on.low && t <= on.high).map((t) => `M${(on.at(t) * 1000).toFixed(1)} 0V10`).join("");
   return (
     <>
       {on.ticks.map((t) => <i key={t} class="rule" style={{ left: at(t) }} />)}
-      {v.median !== null && v.median > 0 && <i class="fill" style={{ width: at(v.median) }} />}
+      {v.median !== null && v.median > 0 && (
+        <i class="fill" style={{ width: at(v.median) }}>
+          {/* On a logarithmic axis lengths do not add up. */}
+          {parts && !on.log && <i class="rest p-tvm" style={{ width: `${(parts.between / (parts.inside + parts.between)) * 100}%` }} />}
+        </i>
+      )}
       {runs && <svg class="runs" viewBox="0 0 1000 10" preserveAspectRatio="none"><path d={runs} /></svg>}
       {v.p10 !== null && v.p90 !== null && v.p90 >= v.p10 && (
         <i class="whisker" style={{ left: at(v.p10), width: `${Math.max(0, (on.at(v.p90) - on.at(v.p10)) * 100).toFixed(3)}%` }} />
@@ -195,7 +210,7 @@ function Figures({ latency }: { latency: Latency }) {
   const settings = latency.variants.some((v) => v.setting);
   return (
     <div class="bare">
-      <Table id="latency" title="Figures" rows={latency.variants} columns={[
+      <Table id="latency" title="Figures" note={latency.variants.some((v) => split(v)) ? `"In subgraphs" and "TVM between" were timed ${APART}: they do not add up to the median.` : undefined} rows={latency.variants} columns={[
         { name: "variant", value: (v) => v.name, show: (v) => <Words text={v.name} limit={60} /> },
         ...(settings ? [{ name: "setting", value: (v: Variant) => v.setting, show: (v: Variant) => (v.setting ? <Words text={v.setting} limit={40} /> : "–") }] : []),
         { name: "median", number: true, value: (v) => v.median, show: (v) => (v.cannot ? <span class="bad">cannot: <Words text={v.cannot} limit={40} /></span> : time(v.median)) },

@@ -79,15 +79,23 @@ export function Pick({ label, value, names, onChange }: { label: string; value: 
 
 export interface Segment { cls: string; label: string; value: number; text: string }
 
-/** Shares of a whole as one bar, named and counted beneath. `width` is a share of the place. */
-export function Stack({ label, segments, width = 1 }: { label: string; segments: Segment[]; width?: number }) {
+/**
+ * Shares of a whole as one bar, named and counted beneath. `width` is a share of the place; `shares`
+ * says that these are what is known, and the figures only how they were found.
+ */
+export function Stack({ label, segments, width = 1, bar = true, shares = false }: {
+  label: string; segments: Segment[]; width?: number; bar?: boolean; shares?: boolean;
+}) {
   const total = segments.reduce((sum, one) => sum + one.value, 0);
   const share = (one: Segment) => (total > 0 ? (one.value / total) * 100 : 0);
   return (
     <div class="stack">
-      <div class="stack-bar" style={{ width: `${width * 100}%` }} aria-hidden="true">{segments.map((one) => <i key={one.label} class={one.cls} style={{ width: `${share(one)}%` }} />)}</div>
+      {bar && <div class="stack-bar" style={{ width: `${width * 100}%` }} aria-hidden="true">{segments.map((one) => <i key={one.label} class={one.cls} style={{ width: `${share(one)}%` }} />)}</div>}
       <ul class="stack-key" aria-label={label}>
-        {segments.map((one) => <li key={one.label} class={`swatch ${one.cls}`}><i aria-hidden="true" /><span>{one.label}</span> <b>{one.text}</b> <span class="quiet">{share(one).toFixed(0)} %</span></li>)}
+        {segments.map((one) => {
+          const [first, second] = shares ? [`${share(one).toFixed(0)} %`, one.text] : [one.text, `${share(one).toFixed(0)} %`];
+          return <li key={one.label} class={`swatch ${one.cls}`}><i aria-hidden="true" /><span>{one.label}</span> <b>{first}</b> <span class="quiet">{second}</span></li>;
+        })}
       </ul>
     </div>
   );
