@@ -15,6 +15,10 @@ class ByocvizError(Exception):
         super().__init__(f"{message}\n  {mend}" if mend else message)
 
 
+class ByocvizWarning(UserWarning):
+    """What is done otherwise than was asked for, or only in part; the result says it too."""
+
+
 class ArgumentError(ByocvizError, TypeError):
     """An argument of a kind that the function does not take."""
 

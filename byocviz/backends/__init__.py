@@ -7,11 +7,13 @@ A package brings its own by an entry point of the group ``byocviz.backends`` who
 from __future__ import annotations
 
 import difflib
+import importlib
 from collections.abc import Callable
 from importlib.metadata import EntryPoint, entry_points
+from typing import Any
 
 from byocviz.backends.base import Backend, Rule
-from byocviz.errors import BackendError
+from byocviz.errors import BackendError, ByocvizError
 
 __all__ = ["GROUP", "Backend", "Rule", "get", "names", "register"]
 
@@ -87,3 +89,20 @@ def get(backend: str | Backend) -> Backend:
             "It must be a byocviz.Backend or a function that returns one.",
         )
     return found
+
+
+def by_name(backend: Backend) -> str:
+    """Python text that gives a Relax backend; ``backend`` where no name gives one of its rules,
+    as for an object that nobody registered."""
+    try:
+        named = [rule.name for rule in get(backend.name).rules()]
+    except ByocvizError:
+        return "backend"
+    same = named == [rule.name for rule in backend.rules()]
+    return f'byocviz.backends.get("{backend.name}")' if same else "backend"
+
+
+def __getattr__(name: str) -> Any:
+    if name == "relay_table":  # mends name it, and it may be imported by none yet
+        return importlib.import_module("byocviz.backends.relay_table")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -83,6 +83,18 @@ def get(backend: str | Backend) -> Backend:
     )
 
 
+def by_name(backend: Backend) -> str:
+    """Python text that gives a backend; ``backend`` where no name gives one of its rules, as for
+    an object of the person's own."""
+    try:
+        named = get(backend.name)
+        known = [rule.name for rule in rules(named)]
+    except BackendError:
+        return "backend"
+    same = named.options == backend.options and known == [rule.name for rule in rules(backend)]
+    return f'byocviz.backends.relay_table.get("{backend.name}")' if same else "backend"
+
+
 def names() -> list[str]:
     """The names for which `get` finds rules that TVM brings."""
     package = importlib.import_module(_HOME)

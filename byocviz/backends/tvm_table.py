@@ -96,8 +96,8 @@ def from_registry(prefix: str, prune: PrunePolicy | None = None) -> Backend:
     if not patterns():
         raise BackendError(
             f"TVM has no patterns with the prefix {prefix!r}.",
-            f"Registered: {', '.join(prefixes()) or 'none'}. Import the module that registers "
-            "yours first.",
+            f"It has: {', '.join(loadable()) or 'none'}. Import the module that registers yours "
+            "first.",
         )
     lines = [f"import {home}"] if home else []
     lines += [

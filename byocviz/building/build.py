@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from byocviz.backends import Backend
 from byocviz.building.errors import BuildError
 from byocviz.building.names import CODEGENS
-from byocviz.errors import ArgumentError, StepMissing, missing
+from byocviz.errors import ArgumentError, ByocvizWarning, StepMissing, missing
 from byocviz.progress import progress as show_progress
 from byocviz.recording import STEPS, Recording
+from byocviz.recording.printable import printable
 
 if TYPE_CHECKING:
     import tvm
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
     from byocviz.building.cache import EngineCache
     from byocviz.building.isolate import Cancel
     from byocviz.building.runnable import BuiltModule
-    from byocviz.building.runtimes import Runtime
+    from byocviz.building.runtimes import Choice, Runtime
 
 
 def build(
@@ -48,11 +51,13 @@ def build(
     ``"auto"``: TensorRT where it and a GPU are there, else ONNX Runtime, which then stands in for
     it and is said to. ``options`` are the runtime's own: see
     ``byocviz.building.runtimes.get(name).options``; with ``"auto"``, those of the runtime that was
-    meant (``{"fp16": True}``) are left out where another stands in. ``target`` is what TVM
+    meant (``{"fp16": True}``) are left out, with a `ByocvizWarning`, where another stands in.
+    ``target`` is what TVM
     compiles the rest for: a name, a dictionary or a `tvm.target.Target`; by default the CPU, and
     the GPU where the runtime works there and TVM can. ``codegen="native"`` takes the codegen that
     this TVM was built with in place of byocviz's; ``options`` are then its own. ``step`` is the
-    step whose module is built: by default the last.
+    step whose module is built: by default the last; of a recording with a failed step it must be
+    named.
 
     Engines are built in a child process (``isolate``), so that a native library that crashes or
     takes longer than ``time_limit`` seconds an engine ends with an error, not with this process;
@@ -97,6 +102,13 @@ def build(
         if codegen != "native" and isinstance(name, str):
             usable(runtimes.chosen_for(runtime, name, options)[0].runtime)
         recording = record(x, backend or "tensorrt", progress=progress)
+    failed = recording.failed
+    if step is None and failed is not None and failed.error is not None:
+        last = f"build(recording, step={recording.last.name!r}) builds what came before it."
+        raise StepMissing(
+            f"Recording {recording.title!r} cannot be built.{recording._why_short()}",
+            f"{failed.error.mend} {last}".strip(),
+        )
     wanted = recording.step(step or recording.last.name)
     module = recording.module(wanted.name)
     with show_progress(f"Building {recording.title}", enabled=progress) as shown:
@@ -104,6 +116,7 @@ def build(
         given = mapping(options)
         if codegen != "native":
             choice, given = runtimes.chosen_for(runtime, recording.backend.name, options)
+            choice = _without(choice, mapping(options).keys() - given.keys())
             if target is None and recording.ir != "relay":  # a Relay build is of the CPU
                 target = choice.runtime.target()
         operators = {s.function: s.op_ids for s in reversed(wanted.subgraphs)}
@@ -135,6 +148,23 @@ def build(
     return Build(recording, wanted, runnable, plan, progress=progress)
 
 
+def _without(choice: Choice, left_out: Collection[str]) -> Choice:
+    """The choice, which says what of the options is left out; so does a warning."""
+    if not left_out:
+        return choice
+    names = ", ".join(sorted(map(printable, left_out)))
+    said = (
+        f"Left out, since {choice.runtime.title} has no such option: {names} (options of "
+        f"{choice.stands_in_for})."
+    )
+    warnings.warn(
+        f"{choice.runtime.title} stands in for {choice.stands_in_for}. {said}",
+        ByocvizWarning,
+        stacklevel=3,
+    )
+    return replace(choice, why=f"{choice.why} {said}".strip())
+
+
 def possible(target: Any = None, codegen: str = "python", step: str | None = None) -> None:
     """Refuse what cannot be built here whatever the model, before anything is done for it.
 
@@ -149,11 +179,9 @@ def possible(target: Any = None, codegen: str = "python", step: str | None = Non
     if target is None:
         return
     try:
-        from tvm import relax  # noqa: F401
-    except ImportError:
-        from byocviz.building.relay.compiled import target_of
-    else:
         from byocviz.building.compiled import target_of
+    except ImportError:  # no Relax, or that of the TVM that has Relay
+        from byocviz.building.relay.compiled import target_of
     target_of(target)
 
 

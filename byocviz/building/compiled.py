@@ -9,6 +9,7 @@ import tvm
 from tvm import relax
 
 from byocviz.building.errors import BuildError, last_line
+from byocviz.building.processor import must_be_known
 from byocviz.flow.relax.compat import attribute
 from byocviz.flow.relax.compile import COMPILING, with_shapes_written_out
 
@@ -40,6 +41,7 @@ def target_of(target: Any) -> tvm.target.Target:
             "runs here.",
             "Take target='llvm', or build on a machine of that kind.",
         )
+    must_be_known(target)
     return target
 
 

@@ -9,10 +9,11 @@ import argparse
 import contextlib
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 
 from byocviz.cli import build, compare, demo, doctor, import_gluoncv, record, replay, show
-from byocviz.errors import ByocvizError
+from byocviz.errors import ByocvizError, ByocvizWarning
 from byocviz.version import __version__
 
 __all__ = ["commands", "main"]
@@ -46,7 +47,9 @@ def _run(argv: Sequence[str] | None) -> int:
         parser.print_help()
         return 2
     try:
-        return int(arguments.run(arguments) or 0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ByocvizWarning)  # what is printed says it
+            return int(arguments.run(arguments) or 0)
     except ByocvizError as error:
         mend = error.mend
         if "shapes=" in mend and hasattr(arguments, "shape"):

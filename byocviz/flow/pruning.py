@@ -25,6 +25,45 @@ def pruned(subgraph: Subgraph, policy: PrunePolicy, backend: str) -> str:
     return verdict(subgraph, policy) if subgraph.backend == backend else ""
 
 
+_JOIN = " Or join it to a neighbour (see what keeps them apart)."
+_MENDS = (
+    (
+        ("scalar inputs", "batch sizes"),
+        "TensorRT's implicit batch mode forbids it: byocviz.backends.relay_table.tensorrt("
+        "use_implicit_batch=False) records for explicit batches.",
+    ),
+    (
+        ("compute-intens",),
+        "It needs a multiply-accumulate, unless byocviz.backends.relay_table.tensorrt("
+        "remove_no_mac_subgraphs=False), or prune=False, is recorded." + _JOIN,
+    ),
+    (
+        ("no multiply-accumulate",),
+        "Keep such ones: record(..., prune=byocviz.PrunePolicy(require_macs=False)), or "
+        "prune=False." + _JOIN,
+    ),
+    (
+        ("operator",),
+        "Lower the threshold: record(..., prune=byocviz.PrunePolicy(min_ops=...)), or "
+        "prune=False." + _JOIN,
+    ),
+    (
+        ("multiply-accumulates",),
+        "Lower the threshold: record(..., prune=byocviz.PrunePolicy(min_macs=...)), or "
+        "prune=False." + _JOIN,
+    ),
+)
+"""Words of `verdict` and of TVM's TensorRT, and what to do about them."""
+
+
+def mend_pruned(cause: str) -> str:
+    """What to do where a subgraph went back for this cause."""
+    for words, mend in _MENDS:
+        if any(word in cause for word in words):
+            return mend
+    return "record(..., prune=False) keeps it." + _JOIN
+
+
 def named(policy: PrunePolicy) -> str:
     """The thresholds in words; "" where none is set."""
     return ", ".join(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib.util
 import platform
 import sys
+import warnings
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timezone
@@ -13,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from byocviz import backends
 from byocviz.backends import Backend, Rule
-from byocviz.errors import ArgumentError, ModuleError, missing
+from byocviz.errors import ArgumentError, ByocvizWarning, ModuleError, missing
+from byocviz.models._load import weights
 from byocviz.models._source import source_of
 from byocviz.progress import progress as show_progress
 from byocviz.recording import Recording
@@ -63,7 +66,8 @@ def record(
     takes the process with it. ``progress`` shows on stderr what goes on, once
     it takes longer than a second; False: nothing is shown.
 
-    A step that raises inside TVM is recorded with its error; the steps before it stay.
+    A step that raises inside TVM is recorded with its error, as `Recording.failed`, and the steps
+    before it stay; a `ByocvizWarning` says so.
 
     Raises `ModuleError` for what is no module, a missing entry or inputs that do not fit,
     `BackendError` for an unknown backend or rule, `StepMissing` for an unknown rewrite,
@@ -77,10 +81,11 @@ def record(
     if title is None:
         title = Path(mod).stem if isinstance(mod, (str, Path)) else ""
     module = _module(mod, tvm)
+    params = weights(mod) if params is None else params
     if is_relay(module):
         from byocviz.flow.relay.record import record_relay
 
-        return record_relay(
+        recording = record_relay(
             module,
             backend,
             params=params,
@@ -94,6 +99,8 @@ def record(
             title=title or entry,
             progress=progress,
         )
+        _warn_failed(recording)
+        return recording
     try:
         from tvm import relax
 
@@ -136,7 +143,19 @@ def record(
 
     hang_on(recording, walk, chosen, params, progress)
     recording.__dict__["source"] = source_of(module)
+    _warn_failed(recording)
     return recording
+
+
+def _warn_failed(recording: Recording) -> None:
+    """Say that a step failed: what is asked of the last one would look like an answer."""
+    if recording.failed is not None:
+        warnings.warn(
+            f"Recording {recording.title!r} is not whole.{recording._why_short()} See "
+            "`recording.failed`; `recording.last` is the step before it.",
+            ByocvizWarning,
+            stacklevel=3,  # of whoever called `record`
+        )
 
 
 def describe(
@@ -223,14 +242,23 @@ def _arguments(rules: Any, prepare: Any, prune: Any, lowerable: Any, title: Any)
                 f"PrunePolicy.require_macs is {prune.require_macs!r}.", "Give True or False."
             )
     elif not isinstance(prune, bool):
-        raise ArgumentError(
-            f"prune is {prune!r}.",
-            "Give True, False, or byocviz.PrunePolicy(require_macs=True, min_ops=3).",
-        )
+        raise ArgumentError(f"prune is {prune!r}.", _policy_for(prune))
     if not isinstance(lowerable, bool):
         raise ArgumentError(f"lowerable is {lowerable!r}.", "Give True or False.")
     if title is not None and not isinstance(title, str):
         raise ArgumentError(f"title is {title!r}.", "Give a string.")
+
+
+def _policy_for(given: Any) -> str:
+    """What to give in place of what is no policy; of a dictionary, the same as one."""
+    example, ending = "require_macs=True, min_ops=3", ""
+    if isinstance(given, Mapping) and all(isinstance(name, str) for name in given):
+        known = PrunePolicy.__struct_fields__
+        near = {name: difflib.get_close_matches(name, known, n=1) for name in given}
+        if given and all(near.values()):
+            example = ", ".join(f"{near[name][0]}={value!r}" for name, value in given.items())
+        ending = f" It takes {', '.join(known)}."
+    return f"Give True, False, or byocviz.PrunePolicy({example}).{ending}"
 
 
 def _module(mod: Any, tvm: Any) -> Any:
@@ -280,6 +308,9 @@ def _backend_info(
         info.ops = sorted({*info.ops, *names_in(rule.fusion.pattern)})
         info.check = info.check or rule.fusion.check is not None
         info.matches = matches[rule.name]
-    return BackendInfo(
-        backend.name, list(infos.values()), policy or PrunePolicy(), dict(backend.options)
-    )
+    return BackendInfo(backend.name, list(infos.values()), policy or PrunePolicy(), told(backend))
+
+
+def told(backend: Backend) -> dict[str, str]:
+    """The backend's options, for people: whether its rules take only what lowers is one."""
+    return {**backend.options, **({"rules take": "only what lowers"} if backend.lowers else {})}

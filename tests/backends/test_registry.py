@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint
 
@@ -11,6 +13,7 @@ from tvm.relax.dpl import is_op, wildcard
 
 from byocviz import backends
 from byocviz.backends import Backend
+from byocviz.backends.tvm_table import loadable
 from byocviz.errors import BackendError
 from byocviz.recording import PrunePolicy
 
@@ -140,3 +143,24 @@ def test_with_rules() -> None:
 def test_the_policy_goes_with_the_table() -> None:
     assert Backend.from_tvm("tensorrt").prune.require_macs
     assert not Backend.from_tvm("tensorrt", prune=PrunePolicy()).prune.require_macs
+
+
+def test_what_is_unknown_to_tvm_lists_what_doctor_does() -> None:
+    with pytest.raises(BackendError) as error:
+        Backend.from_tvm("nosuch")
+    assert ", ".join(loadable()) in error.value.mend
+    assert {"tensorrt", "cutlass", "cublas"} <= {*loadable()}
+
+
+def test_the_text_of_a_backend_gives_it(registered: Backend) -> None:
+    for name in ("tensorrt", "tutorial", "onnxruntime", "chip", "cutlass"):
+        assert backends.by_name(backends.get(name)) == f'byocviz.backends.get("{name}")'
+    tanh = ("chip.tanh", is_op("relax.tanh")(wildcard()))
+    assert backends.by_name(registered.with_rules(tanh)) == "backend"
+    assert backends.by_name(Backend("nosuch", [("nosuch.tanh", tanh[1])])) == "backend"
+
+
+def test_relay_s_tables_are_there_by_name() -> None:
+    alone = "import byocviz; print(byocviz.backends.relay_table.tensorrt.__name__)"
+    done = subprocess.run([sys.executable, "-c", alone], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "tensorrt"

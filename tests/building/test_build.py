@@ -13,8 +13,10 @@ pytest.importorskip("tvm")
 pytest.importorskip("onnxruntime")
 
 import tvm
+from tvm.relax.dpl import is_op, wildcard
 
 import byocviz
+from byocviz.building.build import possible
 from byocviz.building.errors import (
     BuildCancelled,
     BuildError,
@@ -23,7 +25,13 @@ from byocviz.building.errors import (
     RuntimeMissing,
 )
 from byocviz.building.runtimes.gpu import missing_gpu
-from byocviz.errors import ArgumentError, ByocvizError, ModuleError, StepMissing
+from byocviz.errors import (
+    ArgumentError,
+    ByocvizError,
+    ByocvizWarning,
+    ModuleError,
+    StepMissing,
+)
 from byocviz.flow.relax.verify import max_difference, run_module, seeded_inputs
 from tests.corpus import CASES, Case, by_name
 
@@ -309,3 +317,38 @@ def test_threads_that_ask_one_build_wait_for_each_other(chain: byocviz.Build) ->
     with ThreadPoolExecutor(4) as pool:
         for done in [pool.submit(ask) for ask in asks]:
             done.result()
+
+
+def test_a_recording_with_a_failed_step_is_not_built_unasked() -> None:
+    def check(context: Any) -> bool:
+        raise KeyError("zap")
+
+    relu = is_op("relax.nn.relu")(wildcard())
+    mine = byocviz.Backend("mine", [("mine.relu", relu, {}, check)])
+    recording = byocviz.record(by_name("chain").build(), mine, progress=False)
+    assert recording.failed is not None
+    assert recording.failed.error is not None
+    with pytest.raises(StepMissing, match=r"composite.*zap") as error:
+        byocviz.build(recording, progress=False)
+    assert recording.failed.error.mend in error.value.mend
+    build = byocviz.build(recording, step="prepare", cache=False, progress=False)
+    assert build.info.step == "prepare"
+
+
+@pytest.mark.skipif(not missing_gpu(), reason="TensorRT itself may run here")
+def test_options_of_what_is_stood_in_for_are_said_to_be_left_out() -> None:
+    recording = recorded("chain")
+    with pytest.warns(ByocvizWarning, match="fp16") as said:
+        build = byocviz.build(recording, options={"fp16": True, "threads": 1}, progress=False)
+    assert len(said) == 1
+    assert said[0].filename == __file__
+    assert "fp16" in build.info.why
+    assert "threads" not in build.info.why
+    assert dict(build.plan.options) == {"threads": 1}
+
+
+def test_a_processor_that_llvm_does_not_know() -> None:
+    for target in ({"kind": "llvm", "mcpu": "znver44"}, {"kind": "llvm", "mcpu": "skylakee"}):
+        with pytest.raises(BuildError, match=r"znver4|skylake"):
+            possible(target)
+    possible({"kind": "llvm", "mcpu": "generic"})

@@ -11,6 +11,7 @@ import tvm
 from tvm import relay
 
 from byocviz.building.errors import BuildError, last_line
+from byocviz.building.processor import must_be_known
 from byocviz.building.relay.codegen import codegens, compilers
 from byocviz.flow.relay.compat import attribute, functions_of, plain, typed
 from byocviz.flow.relay.scopes import Body
@@ -39,6 +40,7 @@ def target_of(target: Any) -> tvm.target.Target:
             f"A Relay module is built for the CPU, not for {target.kind.name!r}.",
             "Take target='llvm'; Relax modules are built for GPUs as well.",
         )
+    must_be_known(target)
     return target
 
 

@@ -10,10 +10,11 @@ from typing import Any
 import tvm
 from tvm import relax
 
-from byocviz.backends import Backend, Rule
+from byocviz.backends import Backend, Rule, by_name
 from byocviz.backends.lowerable import convertible
 from byocviz.errors import ByocvizError, ModuleError
 from byocviz.flow.identity import Ids, Wiring, by_tag, lineage, resolve
+from byocviz.flow.pruning import mend_pruned
 from byocviz.flow.reading import Reading
 from byocviz.flow.relax.capture import Sheet, capture
 from byocviz.flow.relax.compat import attribute, is_tensor_constant, plain, tensor_of
@@ -196,6 +197,7 @@ class Walk(Stepping):
                 owners={i: p.composite for i, p in step.places.items() if p.composite},
                 order=[rule.fusion for rule in rules],
                 convertible=convertible if self.state.backend.lowers else None,
+                backend=by_name(self.state.backend),
             )
         step.reasons = {i: self.reasons[i] for i in left if i in self.reasons}
         if name == "merge":
@@ -226,8 +228,7 @@ class Walk(Stepping):
                     step.reasons[identity] = Reason(
                         "pruned",
                         f"Its subgraph {subgraph.name} went back to TVM: {cause}.",
-                        "Lower the threshold: record(..., prune=byocviz.PrunePolicy(...)), or "
-                        "prune=False; or join it to a neighbour (see what keeps them apart).",
+                        mend_pruned(cause),
                         evidence={"subgraph": subgraph.name, "figure": cause},
                     )
 

@@ -13,12 +13,13 @@ import tvm
 from tvm import relay
 from tvm.ir import Op
 
-from byocviz.backends import Backend
+from byocviz.backends import Backend, relay_table
 from byocviz.backends.refusal import Refusal, take
 from byocviz.backends.relay_table import RelayRule
-from byocviz.flow.relay.checks import Verdict, Verdicts, logged, where
+from byocviz.flow.relay.checks import Verdict, Verdicts, logged
 from byocviz.flow.relay.compat import functions_of, plain, tag_of
 from byocviz.flow.relay.patterns import Trial, attempt, ends_in_element, names_in, roots_of
+from byocviz.flow.relay.refused import check_refused
 from byocviz.flow.relay.scopes import Body
 from byocviz.recording.schema import Reason
 
@@ -175,13 +176,13 @@ class _Explainer:
                 if answer is not None:
                     return answer
         for verdict in self.refused.get(tag, ()):
-            return _check_refused(verdict, name)
+            return check_refused(verdict, name, call)
         off = self._off(tag, [rule for rule in naming if not rule.enabled])
         if off is not None:
             return off
         patterns = [rule for rule in enabled if rule.pattern is not None]
         if not patterns:
-            return _no_rule(name, self.backend.name)
+            return _no_rule(name, self.backend)
         return self._other_form(tag, name, patterns)
 
     def _ask(self, rule: RelayRule, expr: Any) -> bool:
@@ -213,7 +214,7 @@ class _Explainer:
         if others and others[-1].index > rule.index:
             return None
         verdict = Verdict(rule, tag_of(call), False, list(self.lines), refusal=self.refusal)
-        return _check_refused(verdict, rule.op)
+        return check_refused(verdict, rule.op, call)
 
     def _off(self, tag: int, rules: Sequence[RelayRule]) -> Reason | None:
         for rule in rules:
@@ -314,13 +315,12 @@ class _Explainer:
         )
 
 
-def _no_rule(name: str, backend: str) -> Reason:
+def _no_rule(name: str, backend: Backend) -> Reason:
     return Reason(
         "no-rule",
         f"No enabled rule names {name}.",
-        f"Add a rule, where the backend can run it: byocviz.backends.relay_table.get"
-        f'("{backend}").with_rules(("{backend}.{name}", "{name}")); `blockers()` says what that '
-        "would gain.",
+        f"Add a rule, where the backend can run it: {relay_table.by_name(backend)}.with_rules("
+        f'("{backend.name}.{name}", "{name}")); `blockers()` says what that would gain.',
         evidence={"operator": name},
     )
 
@@ -339,69 +339,4 @@ def _rule_off(rule: RelayRule) -> Reason:
         f"The rule {rule.name} would take it and is switched off.",
         f"Switch the rule {rule.name} on.",
         rule.name,
-    )
-
-
-def _check_refused(verdict: Verdict, name: str) -> Reason:
-    rule, refusal = verdict.rule, verdict.refusal
-    if refusal is not None:
-        text = f"The rule {rule.name} matches, but {refusal.text}"
-        evidence = dict(refusal.evidence)
-        return Reason(refusal.code, text, refusal.mend, rule.name, evidence)
-    place = where(rule.check)
-    said = "; ".join(dict.fromkeys(verdict.lines))
-    evidence = {"check": place} if place else {}
-    if said:
-        evidence["logged"] = said
-        text = f"The rule {rule.name} matches, but its check refuses: {said.rstrip('.')}."
-    else:
-        text = (
-            f"The rule {rule.name} matches {name}, but its check"
-            + (f" ({place})" if place else "")
-            + " refuses and logs no cause."
-        )
-    return Reason("check-refused", text, _mend(said, rule.name, place), rule.name, evidence)
-
-
-_MENDS = (
-    (
-        ("batch", "scalar"),
-        "TensorRT's implicit batch mode forbids it: byocviz.backends.relay_table.tensorrt("
-        "use_implicit_batch=False) records for explicit batches.",
-    ),
-    (
-        ("requires TensorRT version",),
-        "Name the version that you have: byocviz.backends.relay_table.tensorrt("
-        "tensorrt_version='8.6.1').",
-    ),
-    (
-        ("tensor dtypes are supported",),
-        "Cast to float32 before it (relay.cast), or allow float16: byocviz.backends.relay_table"
-        ".tensorrt(use_fp16=True).",
-    ),
-    (
-        ("statically known",),
-        "Give the dimension a size (relay.frontend's shape argument, or a new parameter type).",
-    ),
-    (
-        ("must be constant",),
-        "Bind the weights: record(params=...).",
-    ),
-    (
-        ("layout",),
-        "Convert the layout first: relay.transform.ConvertLayout (the prepare step does).",
-    ),
-)
-"""Words of TVM's TensorRT checks, and what to do about what they object to."""
-
-
-def _mend(said: str, rule: str, place: str) -> str:
-    if rule.startswith("tensorrt."):
-        for words, mend in _MENDS:
-            if any(word in said for word in words):
-                return mend
-    return (
-        "Change what the check objects to"
-        + (f"; it stands in {place}" if place else "")
-        + ". The backend cannot run it as it is."
     )

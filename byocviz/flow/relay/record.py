@@ -8,7 +8,7 @@ from typing import Any
 
 from byocviz.backends import Backend, relay_table
 from byocviz.errors import ModuleError
-from byocviz.flow.record import stamp
+from byocviz.flow.record import stamp, told
 from byocviz.flow.relay.compat import attribute, functions_of
 from byocviz.flow.relay.prepare import rewrite
 from byocviz.flow.relay.reasons import names_in
@@ -122,6 +122,4 @@ def _backend_info(
             info.matches = matches[rule.name]
         elif rule.enabled:
             info.matches = taken[rule.op]
-    return BackendInfo(
-        backend.name, list(infos.values()), policy or PrunePolicy(), dict(backend.options)
-    )
+    return BackendInfo(backend.name, list(infos.values()), policy or PrunePolicy(), told(backend))

@@ -16,6 +16,7 @@ from byocviz.backends.relay_table import RelayRule
 from byocviz.errors import ModuleError
 from byocviz.flow.identity import Ids, Wiring, by_tag, lineage, resolve
 from byocviz.flow.placing import Sheet
+from byocviz.flow.pruning import mend_pruned
 from byocviz.flow.reading import Reading
 from byocviz.flow.relay.capture import Printer, capture, name_variables
 from byocviz.flow.relay.checks import Verdicts, where
@@ -268,8 +269,7 @@ class Walk(Stepping):
                     step.reasons[identity] = Reason(
                         "pruned",
                         f"Its subgraph {subgraph.name} went back to TVM: {cause}.",
-                        "Lower the threshold: record(..., prune=byocviz.PrunePolicy(...)), or "
-                        "prune=False; or join it to a neighbour (see what keeps them apart).",
+                        mend_pruned(cause),
                         evidence={"subgraph": subgraph.name, "figure": cause},
                     )
 

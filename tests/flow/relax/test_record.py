@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import tvm
@@ -10,7 +12,7 @@ from tvm import relax
 from tvm.relax.dpl import is_op, wildcard
 
 import byocviz
-from byocviz.errors import BackendError, ModuleError, StepMissing
+from byocviz.errors import ArgumentError, BackendError, ByocvizWarning, ModuleError, StepMissing
 from tests.corpus import CASES
 
 from . import properties
@@ -254,3 +256,55 @@ def test_another_entry_is_walked_whole() -> None:
     properties.check_all(recording)
     for step in recording.steps:
         assert [f.name for f in step.functions if f.kind == "entry"] == [case.entry]
+
+
+def test_a_step_that_fails_is_said() -> None:
+    def check(context: object) -> bool:
+        raise KeyError("zap")
+
+    mine = byocviz.Backend("t", [("t.relu", is_op("relax.nn.relu")(wildcard()), {}, check)])
+    with pytest.warns(
+        ByocvizWarning, match=r"stops at 'composite'.*zap.*recording\.failed"
+    ) as said:
+        recording = record(build(["relu"]), mine)
+    assert len(said) == 1
+    assert said[0].filename == __file__
+    assert recording.failed is not None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        record(build(["relu"]))
+
+
+@pytest.mark.parametrize(
+    ("given", "mend"),
+    [
+        ({"min_op": 3}, r"PrunePolicy\(min_ops=3\)"),
+        ({"nonsense": 3}, r"It takes require_macs, min_ops, min_macs"),
+        (3, r"byocviz\.PrunePolicy\("),
+    ],
+)
+def test_what_is_no_policy(given: object, mend: str) -> None:
+    with pytest.raises(ArgumentError, match=mend):
+        record(build(["relu"]), prune=given)
+
+
+def test_that_only_what_lowers_is_taken_is_told() -> None:
+    module = build(["relu"])
+    assert "only what lowers" in record(module, lowerable=True).summary(width=100)
+    assert "only what lowers" not in record(module).summary(width=100)
+
+
+@pytest.mark.parametrize(
+    ("policy", "mend"),
+    [
+        (byocviz.PrunePolicy(require_macs=True), "require_macs=False"),
+        (byocviz.PrunePolicy(min_ops=2), "min_ops="),
+        (byocviz.PrunePolicy(min_macs=1), "min_macs="),
+    ],
+)
+def test_the_mend_of_what_is_pruned_names_its_cause(policy: byocviz.PrunePolicy, mend: str) -> None:
+    (reason,) = record(build(["relu"]), prune=policy).last.reasons.values()
+    assert reason.code == "pruned"
+    named = {name for name in ("require_macs=", "min_ops=", "min_macs=") if name in reason.mend}
+    assert mend in reason.mend
+    assert len(named) == 1

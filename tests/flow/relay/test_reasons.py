@@ -190,3 +190,29 @@ def test_tvm_s_registry_is_as_it_was_after(name):
     after = relay_table._operator_checks(key)
     assert before.keys() == after.keys()
     assert isinstance(tvm.ir.Op.get("add"), tvm.ir.Op)
+
+
+def test_a_dtype_that_half_precision_does_not_help():
+    found = reason(record(relay.add(x(dtype="int32"), x("y", dtype="int32"))), "add")
+    assert "dtypes are supported" in found.text
+    assert "cast" in found.mend
+    assert "float16" not in found.mend
+
+
+def test_a_rule_for_a_backend_of_one_s_own_goes_to_the_object():
+    backend = Backend("mychip", [("mychip.add", "add")])
+    found = reason(record(relay.nn.relu(x()), backend), "nn.relu")
+    assert 'backend.with_rules(("mychip.nn.relu", "nn.relu"))' in found.mend
+    assert "relay_table" not in found.mend
+    assert taken(record(relay.nn.relu(x()), backend.with_rules(("mychip.nn.relu", "nn.relu"))),
+                 "nn.relu")  # fmt: skip
+
+
+def test_what_is_pruned_for_a_scalar_input():
+    result = relay.multiply(conv(x()), relay.var("s", shape=()))
+    found = reason(record(result), "multiply", "prune")
+    assert (found.code, "scalar" in found.text) == ("pruned", True)
+    assert "threshold" not in found.mend
+    assert "tensorrt(use_implicit_batch=False)" in found.mend
+    explicit = relay_table.tensorrt(use_implicit_batch=False)
+    assert record(result, explicit).last.subgraphs

@@ -49,6 +49,7 @@ def explain(
     owners: Mapping[int, str] | None = None,
     order: Sequence[Any] | None = None,
     convertible: Callable[[str], bool] | None = None,
+    backend: str = "backend",
 ) -> dict[int, Reason]:
     """A reason for every operator that ``FuseOpsByPattern(rules)(mod)`` left on TVM.
 
@@ -66,6 +67,7 @@ def explain(
             a disabled rule whose whole match is on TVM counts.
         convertible: Of a backend whose rules take only what can be lowered: whether an operator
             could be, by its name.
+        backend: Python text that gives the backend, for mends.
 
     Returns:
         Reasons by tag, with the codes ``already-lowered``, ``no-tensor``, ``no-rule``,
@@ -79,7 +81,9 @@ def explain(
     wanted = set(left)
     if not wanted:
         return {}
-    return _Explainer(mod, rules, wanted, refusals, disabled, owners, order, convertible).run()
+    return _Explainer(
+        mod, rules, wanted, refusals, disabled, owners, order, convertible, backend
+    ).run()
 
 
 class _Explainer:
@@ -93,8 +97,10 @@ class _Explainer:
         owners: Mapping[int, str] | None,
         order: Sequence[Any] | None,
         convertible: Callable[[str], bool] | None,
+        backend: str,
     ) -> None:
         self.mod = mod
+        self.backend = backend
         self._convertible = convertible
         self.left = left
         self.index = Index(mod)
@@ -149,7 +155,8 @@ class _Explainer:
             )
         converted = self._convertible is None or self._convertible(of.op)
         return self._once(
-            ("rule", of.op, len(of.args)), partial(words.no_rule, of, prefix, converted)
+            ("rule", of.op, len(of.args)),
+            partial(words.no_rule, of, self.backend, prefix, converted),
         )
 
     def _symbols(self, of: Def, ty: Any) -> tuple[str, ...] | None:

@@ -130,7 +130,8 @@ def _tags(context: Any) -> tuple[int, ...]:
     """Tags of the calls of a match. The context itself must not be kept: the pass goes on
     writing into its maps, and would copy them whole for as long as someone else holds them."""
     calls = (v for v in context.matched_bindings.values() if isinstance(v, relax.Call))
-    return tuple(tag for tag in (tag_of(call) for call in calls) if tag >= 0)
+    # TVM's map is in the order of addresses.
+    return tuple(sorted(tag for tag in map(tag_of, calls) if tag >= 0))
 
 
 def survey(module: Any, rules: Sequence[tuple[int, Any]]) -> Refusals:

@@ -13,6 +13,7 @@ from tvm import relax
 from byocviz.flow.relax.reasons.facet import (
     Change,
     Facet,
+    as_number,
     dims_of,
     distinct,
     is_number,
@@ -114,9 +115,30 @@ def _set_attr(number: int, name: str, value: Any, before: Any) -> Change:
                 if attributes(step.attrs).get("out_layout") == before:
                     changed = changed.with_attr(number, "out_layout", value)
             changed = _relayout(changed, number, name, before, value)
+        if name == "groups" and isinstance(before, int) and isinstance(value, int):
+            changed = _regroup(changed, number, before, value)
         return changed
 
     return change
+
+
+def _regroup(fragment: Fragment, number: int, before: int, after: int) -> Fragment:
+    """Give the weight of a convolution the channels a group that go with so many groups, so that
+    the call stays well typed: what a check says then, it says of the groups alone."""
+    step = fragment.steps[number]
+    fields = attributes(step.attrs)
+    layout = str(fields.get("kernel_layout", ""))
+    channels = "O" if "transpose" in str(getattr(step.op, "name", "")) else "I"
+    if len(step.args) < 2 or step.args[1][0] != "leaf" or channels not in layout or after < 1:
+        return fragment
+    weight = step.args[1][1]
+    dims = dims_of(fragment.leaves[weight])
+    axis = layout.index(channels)
+    size = as_number(dims[axis]) if dims is not None and len(dims) == len(layout) else None
+    if dims is None or size is None or size * before % after:
+        return fragment
+    dims[axis] = size * before // after
+    return retype(fragment, weight, shape=dims)
 
 
 def _relayout(fragment: Fragment, number: int, name: str, before: str, after: str) -> Fragment:

@@ -21,9 +21,9 @@ _BIND = (
 )
 
 
-def no_rule(of: Def, prefix: str, converted: bool) -> Reason:
-    """``converted`` is False where the backend takes only what byocviz has converters for, and it
-    has none for the operator."""
+def no_rule(of: Def, backend: str, prefix: str, converted: bool) -> Reason:
+    """``backend`` is Python text that gives the backend. ``converted`` is False where it takes
+    only what byocviz has converters for, and it has none for the operator."""
     args = ", ".join(["wildcard()"] * len(of.args))
     short = of.op.removeprefix("relax.")
     if not converted:
@@ -37,7 +37,8 @@ def no_rule(of: Def, prefix: str, converted: bool) -> Reason:
     return Reason(
         "no-rule",
         f"No enabled rule's pattern names {of.op}.",
-        f'Add a rule, where the backend can run it: byocviz.backends.get("{prefix}").with_rules('
+        f"Add a rule, where the backend can run it: from tvm.relax.dpl import "
+        f"is_op{', wildcard' if args else ''}; {backend}.with_rules("
         f'("{prefix}.{short}", is_op("{of.op}")({args}))); `blockers()` (on the command line: '
         f"--blockers) says what that would gain.",
         evidence={"operator": of.op},
@@ -352,7 +353,8 @@ def _mend_flip(flip: Flip) -> str:
     facet = flip.facet
     name = facet.label
     if facet.kind == "attr":
-        return f"Export the model with {_short(flip)}={_literal(flip.accepted)}."
+        follows = "; the weight's shape follows" if _short(flip).startswith("groups") else ""
+        return f"Export the model with {_short(flip)}={_literal(flip.accepted)}{follows}."
     if facet.kind == "dtype":
         return (
             f"Bring it to {flip.accepted}: a cast in the model (relax.op.astype), or "

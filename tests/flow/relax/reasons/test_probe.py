@@ -14,6 +14,7 @@ import tvm.relax.backend.cuda.cutlass
 from tvm import relax
 from tvm.relax.dpl import is_op, wildcard
 
+import byocviz
 from byocviz.flow.relax.reasons import explain
 from byocviz.flow.relax.tag import Tagger
 
@@ -551,3 +552,29 @@ def test_a_check_that_waits_is_not_asked_often():
     case = Case(mod, [anything("t.slow", "relax.exp", check=waiting)])
     assert "in the time given" in case.of("relax.exp").text
     assert len(asked) < 10
+
+
+@pytest.mark.parametrize("relu", [False, True], ids=["alone", "with relu"])
+@pytest.mark.parametrize("deep", [False, True], ids=["groups", "groups and more"])
+def test_groups_of_a_depthwise_convolution(deep, relu):
+    """The weight's shape goes with them: no size is named that the check does not read."""
+    conv = is_op("relax.nn.conv2d")(wildcard(), wildcard())
+    whole = is_op("relax.nn.relu")(conv) if relu else conv
+
+    def check(context):
+        call = context.annotated_expr["conv"]
+        if call.attrs.groups != 1:
+            return False
+        return not deep or (int(call.args[0].ty.shape[1]) % 8 == 0 and call.attrs.dilation[0] == 1)
+
+    def build(emit, x, w):
+        made = emit(op.nn.conv2d(x, w, padding=1, groups=32))
+        return emit(op.nn.relu(made)) if relu else made
+
+    mod = module(build, tensor((1, 32, 8, 8), "float32"), tensor((32, 1, 3, 3), "float32"))
+    mine = byocviz.Backend("t", [("t.conv", whole, {"conv": conv}, check)])
+    found = byocviz.record(mod, mine, prune=False, progress=False).last.reasons.values()
+    assert {r.text for r in found} == {"t.conv refuses groups 32; with 1 it matches."}
+    assert {r.mend for r in found} == {
+        "Export the model with groups=1; the weight's shape follows."
+    }

@@ -68,7 +68,9 @@ def test_the_rule_that_is_missing_can_be_added_as_it_says():
     (reason,) = recording.last.reasons.values()
     assert reason.code == "no-rule"
     call, _, gain = reason.mend.partition("run it: ")[2].partition("; `blockers()`")
-    names = {"byocviz": byocviz, "is_op": is_op, "wildcard": wildcard}
+    imports, _, call = call.partition("; ")
+    names = {"byocviz": byocviz}
+    exec(imports, names)
     assert not byocviz.record(mod, eval(call, names), prune=False, progress=False).last.reasons
     assert "--blockers" in gain
     assert recording.blockers()
