@@ -6,6 +6,7 @@ maniest case of each is run; what takes minutes by itself is left out. ``--full`
 
 from __future__ import annotations
 
+import signal
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -20,6 +21,11 @@ settings.register_profile(
     "byocviz", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
 settings.load_profile("byocviz")
+
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell's background job leaves interrupts unheeded; some tests are about them.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -236,10 +236,8 @@ def test_cancelling_between_two_engines() -> None:
             build_engines(subgraphs("a", "b"), Odd(), isolate=isolate, cancel=cancel, tell=tell)
 
 
-# A shell's background job, and what it starts, leaves an interrupt unheeded.
 SCRIPT = """
-import signal, sys
-signal.signal(signal.SIGINT, signal.default_int_handler)
+import sys
 from byocviz.building.engines import build_engines
 from tests.building.runtimes.odd import Odd
 from tests.building.test_isolate import subgraphs
