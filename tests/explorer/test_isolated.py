@@ -357,7 +357,9 @@ def test_every_module_is_there_after_the_switch() -> None:
     session.close()
 
 
-def test_neither_a_kill_between_steps_nor_the_end_of_a_thread_is_a_crash(apart: Session) -> None:
+def test_neither_a_kill_between_steps_nor_the_end_of_a_thread_is_a_crash() -> None:
+    apart = Session(walkthrough(), "tutorial", title="m", isolated=True)
+    apart.run_all()
     apart.keep()
     apart.change(prune=PrunePolicy(min_ops=3))
     pid = apart._engine.pid
@@ -375,3 +377,4 @@ def test_neither_a_kill_between_steps_nor_the_end_of_a_thread_is_a_crash(apart: 
     assert plain(apart.run_all()) == whole(walkthrough())
     assert apart._engine._child.alive
     assert apart._engine.pid == began
+    apart.close()
