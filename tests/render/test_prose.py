@@ -53,7 +53,7 @@ def test_latencies_fit_and_no_figure_is_broken(recording: Recording, width: int)
     said = to_text(section, width)
     assert all(cell_len(line) <= width or whole_code(line) != line for line in said.splitlines())
     for variant in recording.results.latency.variants:
-        if variant.median:
+        if variant.median and variant.median < 86_400:  # seconds: longer than a day is no latency
             assert figures.seconds(variant.median) in said
 
 
