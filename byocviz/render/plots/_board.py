@@ -216,9 +216,9 @@ class Board:
             x, y = to_board.transform((place[0], box.y0) if across else (box.x0, place[1]))
             x, y = (x, y - size * LINE) if across else (x - 5, y - size * 0.36)
             half = self.pen.width(form(at), size) / 2
-            if across and x - half <= end + 3:
-                continue  # no room beside the label before it
-            end = x + half
+            if (x - half <= end + 3) if across else (y <= end):
+                continue  # no room beside, or above, the label before it
+            end = x + half if across else y + size * LINE
             ha = "center" if across else "right"
             self.text(x, y, form(at), size, colour=self.colours.muted, ha=ha)
 
