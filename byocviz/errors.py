@@ -52,3 +52,17 @@ def missing(package: str, extra: str, why: str) -> MissingPackage:
     from byocviz._install import pip_install
 
     return MissingPackage(f"{package} is not installed; it is needed {why}.", pip_install(extra))
+
+
+def last_line(error: BaseException, limit: int = 500) -> str:
+    """The last line of what an error says: there, under the trace, TVM and native libraries say
+    what it was. Its kind where it says nothing."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1][:limit] if lines else type(error).__name__
+
+
+def in_short(error: BaseException, limit: int = 500) -> str:
+    """An error's kind, and what it says: one of ours whole, of another the last line."""
+    kind = type(error).__name__
+    said = str(error) if isinstance(error, ByocvizError) else last_line(error, limit)
+    return kind if said == kind else f"{kind}: {said}"

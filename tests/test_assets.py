@@ -48,8 +48,8 @@ def test_the_recording_is_whole_says_where_it_is_from_and_names_no_place():
     assert {photo.name for photo in results.photos} == set(ssd.photos())
     assert _assets.asset("ssd.byocviz").stat().st_size < 300_000
     plain = msgspec.json.encode(recording)
-    for place in (b"/home/", b"/root/", b"/tmp/", b"/work/", b"/Users/"):
-        assert place not in plain
+    for top in ("home", "root", "tmp", "work", "Users"):
+        assert f"/{top}/".encode() not in plain
 
 
 def test_the_talk_names_nothing_that_the_recording_lacks():

@@ -61,8 +61,8 @@ class _Answers:
 
 
 def _lowering(pattern: Any, expr: Any) -> Refusal | None:
-    from byocviz.building.errors import last_line
     from byocviz.building.relay.lower import check
+    from byocviz.errors import last_line
     from byocviz.flow.relay.compat import aside
 
     try:

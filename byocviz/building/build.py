@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from byocviz.building.built import Build
     from byocviz.building.cache import EngineCache
     from byocviz.building.isolate import Cancel
-    from byocviz.building.runnable import BuiltModule
     from byocviz.building.runtimes import Choice, Runtime
 
 
@@ -52,12 +51,11 @@ def build(
     it and is said to. ``options`` are the runtime's own: see
     ``byocviz.building.runtimes.get(name).options``; with ``"auto"``, those of the runtime that was
     meant (``{"fp16": True}``) are left out, with a `ByocvizWarning`, where another stands in.
-    ``target`` is what TVM
-    compiles the rest for: a name, a dictionary or a `tvm.target.Target`; by default the CPU, and
-    the GPU where the runtime works there and TVM can. ``codegen="native"`` takes the codegen that
-    this TVM was built with in place of byocviz's; ``options`` are then its own. ``step`` is the
-    step whose module is built: by default the last; of a recording with a failed step it must be
-    named.
+    ``target`` is what TVM compiles the rest for: a name, a dictionary or a `tvm.target.Target`; by
+    default the CPU, and the GPU where the runtime works there and TVM can.
+    ``codegen="native"`` takes the codegen that this TVM was built with in place of byocviz's;
+    ``options`` are then its own. ``step`` is the step whose module is built: by default the last;
+    of a recording with a failed step it must be named.
 
     Engines are built in a child process (``isolate``), so that a native library that crashes or
     takes longer than ``time_limit`` seconds an engine ends with an error, not with this process;
@@ -79,6 +77,7 @@ def build(
     from byocviz.building import runtimes
     from byocviz.building.built import Build, Plan
     from byocviz.building.cache import EngineCache
+    from byocviz.building.dialect import dialect
     from byocviz.building.engines import must_be_sound
     from byocviz.building.runtimes.base import usable
     from byocviz.building.runtimes.options import mapping
@@ -130,7 +129,7 @@ def build(
             isolate=isolate,
             cache=cache or None,
         )
-        runnable = _builder(recording.ir)(
+        runnable = dialect(recording.ir, "to build a module").build(
             module,
             plan.backend,
             choice.runtime if choice else "onnxruntime",
@@ -183,25 +182,6 @@ def possible(target: Any = None, codegen: str = "python", step: str | None = Non
     except ImportError:  # no Relax, or that of the TVM that has Relay
         from byocviz.building.relay.compiled import target_of
     target_of(target)
-
-
-def _builder(ir: str) -> Callable[..., BuiltModule]:
-    """What builds modules of that language of TVM's."""
-    if ir == "relay":
-        try:
-            from tvm import relay  # noqa: F401
-        except ImportError as error:
-            raise missing("TVM with Relay", "relay", "to build a Relay module") from error
-        from byocviz.building.relay.module import build_relay
-
-        return build_relay
-    try:
-        from tvm import relax  # noqa: F401
-    except ImportError as error:
-        raise missing("TVM with Relax (apache-tvm)", "relax", "to build a module") from error
-    from byocviz.building.module import build_module
-
-    return build_module
 
 
 def _folder(path: str | os.PathLike[str]) -> Path:

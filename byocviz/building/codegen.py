@@ -19,10 +19,11 @@ import tvm_ffi
 from tvm import relax
 from tvm_ffi.registry import remove_global_func
 
-from byocviz.building.errors import BuildError, last_line
+from byocviz.building.errors import BuildError
 from byocviz.building.names import CODEGENS
 from byocviz.building.recursion import recursive, take_out
 from byocviz.building.runtimes.base import Engine
+from byocviz.errors import last_line
 from byocviz.flow.relax.compat import attribute, plain
 
 _lock = threading.RLock()

@@ -8,8 +8,9 @@ from typing import Any
 import tvm
 from tvm import relax
 
-from byocviz.building.errors import BuildError, last_line
+from byocviz.building.errors import BuildError
 from byocviz.building.processor import must_be_known
+from byocviz.errors import last_line
 from byocviz.flow.relax.compat import attribute
 from byocviz.flow.relax.compile import COMPILING, with_shapes_written_out
 

@@ -112,9 +112,3 @@ class EngineError(ByocvizError, RuntimeError):
 
 class RuntimeMissing(ByocvizError, LookupError):
     """An unknown runtime, or one that cannot be used on this machine."""
-
-
-def last_line(error: Exception) -> str:
-    """What a native library's error says at its end, under the trace."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[-1][:500] if lines else type(error).__name__

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from byocviz.errors import missing
 from byocviz.progress import progress as show_progress
 
 if TYPE_CHECKING:
     from byocviz.building.built import Build
+    from byocviz.building.dialect import Dialect
     from byocviz.building.engines import BuiltEngine
     from byocviz.building.lower import Lowered
     from byocviz.building.manifest import Manifest, SavedEngine
@@ -34,6 +35,7 @@ def load_build(folder: str | os.PathLike[str], *, progress: bool | None = None) 
         raise missing("TVM with Relax (apache-tvm)", "relax", "to run a build") from error
     from byocviz.building import manifest as kept
     from byocviz.building.built import Build, Plan
+    from byocviz.building.dialect import dialect
     from byocviz.building.runtimes import Choice, get
     from byocviz.building.runtimes.base import usable
     from byocviz.building.runtimes.options import chosen
@@ -45,7 +47,7 @@ def load_build(folder: str | os.PathLike[str], *, progress: bool | None = None) 
     with show_progress(f"Loading {place.name}", enabled=progress):
         recording = load(place / kept.RECORDING)
         _belongs(manifest, recording, place)
-        language = dialect(recording.ir)
+        language = dialect(recording.ir, "to run a build")
         runtime = get(manifest.runtime)
         usable(runtime)
         options = chosen(runtime, manifest.options)
@@ -88,50 +90,6 @@ def _belongs(manifest: Manifest, recording: Recording, folder: Path) -> None:
             raise damaged(folder, f"its recording is of another build (another {what})")
 
 
-class Dialect(Protocol):
-    """What is of one of TVM's languages alone in a build that is kept: a module of functions."""
-
-    def target_of(self, target: Any) -> Any:
-        """A target, or what TVM makes one of. Raises `BuildError`."""
-
-    def to_json(self, function: Any) -> str:
-        """The entry's parameters, as TVM writes a module."""
-
-    def from_json(self, data: bytes, entry: str) -> Any:
-        """What that says. Raises `BuildError`."""
-
-    def restored(
-        self,
-        entry: str,
-        signature: Any,
-        module: Any,
-        target: Any,
-        lowered: dict[str, Lowered],
-        built: dict[str, BuiltEngine],
-        library: Path,
-    ) -> tuple[BuiltModule, bool]:
-        """The parts put together, and whether the library takes what the signature (of
-        `from_json`) says. Raises whatever TVM does where they do not fit each other."""
-
-
-def dialect(ir: str) -> Dialect:
-    """By the name that a recording has. Raises `MissingPackage` where this TVM lacks it."""
-    if ir == "relay":
-        try:
-            from tvm import relay  # noqa: F401
-        except ImportError as error:
-            raise missing("TVM with Relay", "relay", "to run a build of a Relay module") from error
-        from byocviz.building.relay import restore as of_relay
-
-        return of_relay
-    try:
-        # A TVM with Relay may have a Relax, too, which is an older one.
-        from byocviz.building import restore as of_relax
-    except ImportError as error:
-        raise missing("TVM with Relax (apache-tvm)", "relax", "to run a build") from error
-    return of_relax
-
-
 def _runnable(
     folder: Path,
     language: Dialect,
@@ -143,8 +101,8 @@ def _runnable(
     built: dict[str, BuiltEngine],
 ) -> BuiltModule:
     """The parts, put together where they are of one build."""
-    from byocviz.building.errors import last_line
     from byocviz.building.manifest import damaged
+    from byocviz.errors import last_line
 
     module = _library(folder, library)
     try:
@@ -171,7 +129,8 @@ def _target(manifest: Manifest, language: Dialect) -> Any:
 def _library(folder: Path, library: Path) -> Any:
     import tvm
 
-    from byocviz.building.errors import BuildError, last_line
+    from byocviz.building.errors import BuildError
+    from byocviz.errors import last_line
 
     try:
         return tvm.runtime.load_module(str(library))
@@ -185,9 +144,10 @@ def _library(folder: Path, library: Path) -> Any:
 def _lowered(engine: SavedEngine, folder: Path, number: int) -> Lowered:
     import onnx
 
-    from byocviz.building.errors import BuildError, last_line
+    from byocviz.building.errors import BuildError
     from byocviz.building.lower import Lowered, Port
     from byocviz.building.manifest import damaged
+    from byocviz.errors import last_line
 
     path = folder / "engines" / f"{number}.onnx"
     try:

@@ -10,7 +10,8 @@ from typing import Any
 
 import msgspec
 
-from byocviz.building.errors import BuildError, last_line
+from byocviz.building.errors import BuildError
+from byocviz.errors import last_line
 
 FORMAT = 2
 MANIFEST = "manifest.json"

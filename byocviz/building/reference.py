@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from byocviz.building.check import Capture, check
-from byocviz.building.errors import BuildError, last_line
-from byocviz.errors import ByocvizError
+from byocviz.building.errors import BuildError
+from byocviz.errors import ByocvizError, last_line
 from byocviz.recording.results import Check
 
 if TYPE_CHECKING:

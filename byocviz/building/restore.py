@@ -1,4 +1,4 @@
-"""A Relax build that was kept, put together again: see `byocviz.building.loaded.Dialect`."""
+"""A Relax build, and one that was kept: see `byocviz.building.dialect.Dialect`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from byocviz.building.compiled import device_of, target_of
 from byocviz.building.engines import BuiltEngine
 from byocviz.building.lower.lowered import Lowered
 from byocviz.building.module import Runnable
+from byocviz.building.module import build_module as build
 from byocviz.building.signature import from_json, to_json
 
-__all__ = ["from_json", "restored", "target_of", "to_json"]
+__all__ = ["build", "from_json", "restored", "target_of", "to_json"]
 
 
 def restored(

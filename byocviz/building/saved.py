@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from byocviz.building.errors import BuildError, last_line
+from byocviz.building.errors import BuildError
 from byocviz.building.manifest import (
     FORMAT,
     MANIFEST,
@@ -38,7 +38,7 @@ from byocviz.building.manifest import (
     described,
     not_ours,
 )
-from byocviz.errors import ArgumentError, ByocvizError
+from byocviz.errors import ArgumentError, ByocvizError, last_line
 from byocviz.version import __version__
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def _put(temporary: Path, target: Path) -> None:
 
 
 def _write(build: Build, folder: Path) -> dict[str, SavedFile]:
-    from byocviz.building.loaded import dialect
+    from byocviz.building.dialect import dialect
 
     runnable: Any = build.runnable
     library = folder / "module.so"
@@ -144,7 +144,7 @@ def _write(build: Build, folder: Path) -> dict[str, SavedFile]:
     if runnable.library is not None and runnable.library.name != name:
         raise _gone(runnable.library, "is another than it was")
     os.replace(library, folder / name)
-    signature = dialect(build.recording.ir).to_json(runnable.function)
+    signature = dialect(build.recording.ir, "to save a build").to_json(runnable.function)
     (folder / SIGNATURE).write_text(signature, encoding="utf-8")
     for number, (symbol, lowered) in enumerate(runnable.lowered.items()):
         (folder / "engines" / f"{number}.onnx").write_bytes(lowered.serialized())

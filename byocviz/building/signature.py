@@ -5,7 +5,8 @@ from __future__ import annotations
 import tvm
 from tvm import relax
 
-from byocviz.building.errors import BuildError, last_line
+from byocviz.building.errors import BuildError
+from byocviz.errors import last_line
 
 
 def to_json(function: relax.Function) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from byocviz.building.child import serve
-from byocviz.errors import ByocvizError
+from byocviz.errors import ByocvizError, in_short
 from byocviz.recording.printable import printable
 
 if TYPE_CHECKING:
@@ -122,9 +122,8 @@ class _Jobs:
                 "mend": error.mend[:4000],
             }
         except Exception as error:
-            lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-            last = printable(lines[-1] if lines else "", limit=2000)
-            return {"error": "Exception", "message": f"{type(error).__name__}: {last}"}
+            said = printable(in_short(error, 2000))
+            return {"error": "Exception", "message": said}
 
 
 if __name__ == "__main__":

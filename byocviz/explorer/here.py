@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from byocviz.explorer.given import Given, write_module
-from byocviz.flow.mark import operators
+from byocviz.flow.mark import Mark, operators
 from byocviz.recording import Recording
 from byocviz.recording.schema import STEPS
 
@@ -52,7 +52,7 @@ class Here:
         while len(walk.data.steps) <= at and walk.next_step:
             number = len(walk.data.steps)
             del self._marks[number:]
-            self._marks.append(self._given.dialect.mark(walk))
+            self._marks.append(Mark(walk))
             try:
                 if walk.next_step == "composite":
                     self._adopt()  # what is held back is known only now

@@ -9,7 +9,7 @@ from byocviz.explorer.preview import PrunePreview, preview
 from byocviz.recording import Recording
 from byocviz.recording.compare import RecordingComparison, compare_recordings
 from byocviz.recording.schema import STEPS, PrunePolicy
-from byocviz.recording.stops import STOPS, Stop, plain_stop, read_stop, read_stops
+from byocviz.recording.stops import MOST, STOPS, Stop, plain_stop, read_stop
 
 if TYPE_CHECKING:
     from byocviz.explorer.apart import Apart
@@ -31,7 +31,8 @@ class Questions:
     _trier: Trier
     _prepared: int
     _extra: dict[str, Any]
-    _marked_under: list[Settings]
+    _marks: list[tuple[Stop, Settings]]
+    """What was marked, and under which settings."""
 
     @property
     def recording(self) -> Recording:
@@ -46,7 +47,7 @@ class Questions:
     @property
     def stops(self) -> list[Stop]:
         """What was marked, in order."""
-        return read_stops(self._extra.get(STOPS))
+        return [stop for stop, _ in self._marks[:MOST]]
 
     def comparison(self) -> RecordingComparison | None:
         """This run beside the one before the last change, at the last step that both have; None
@@ -113,7 +114,7 @@ class Questions:
     def outdated(self) -> list[int]:
         """The stops, by number from 0, that were marked under other settings than now: what they
         say may not be so any more."""
-        return [i for i, under in enumerate(self._marked_under) if under != self.settings]
+        return [i for i, (_, under) in enumerate(self._marks) if under != self.settings]
 
     def mark(self, stop: Stop) -> Stop:
         """Add a stop for the replay to ``recording.extra["stops"]``."""
@@ -121,14 +122,15 @@ class Questions:
             stop = read_stop(plain_stop(stop))
         except (TypeError, ValueError) as error:
             raise ArgumentError(f"That is no stop: {error}.", "Give a byocviz.Stop.") from error
-        stops = [*self.stops, stop]
-        self._extra[STOPS] = [plain_stop(one) for one in stops]
-        self._marked_under.append(self.settings)
+        self._write([*self._marks[:MOST], (stop, self.settings)])
         return stop
 
     def unmark(self, index: int) -> None:
         """Take a stop off, by its number from 0. Raises IndexError."""
-        stops = self.stops
-        del stops[index]
-        del self._marked_under[index]
-        self._extra[STOPS] = [plain_stop(one) for one in stops]
+        marks = self._marks[:MOST]
+        del marks[index]
+        self._write(marks)
+
+    def _write(self, marks: list[tuple[Stop, Settings]]) -> None:
+        self._marks = marks
+        self._extra[STOPS] = [plain_stop(stop) for stop, _ in marks]

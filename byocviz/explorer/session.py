@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     import tvm
 
     from byocviz.explorer.rulebox import AddedRule
+    from byocviz.recording.stops import Stop
 
 
 @dataclass(frozen=True)
@@ -148,8 +149,8 @@ class Session(Questions):
         self.ran: list[str] = []
         """Names of the steps that ran since the last change; for people and tests."""
         self._extra: dict[str, Any] = {}
-        self._marked_under: list[Settings] = []
         """One for all runs: a mark is never lost."""
+        self._marks: list[tuple[Stop, Settings]] = []
         # A child's threads hold what it asks: that must not keep the session.
         session = weakref.ref(self)
         self._asked = lambda: (one := session()) is not None and one.cancelled()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from byocviz.building.isolate import Child, Lost
-from byocviz.errors import ByocvizError
+from byocviz.errors import ByocvizError, in_short
 from byocviz.explorer.apart import CHILD, Asked, Stopped, last_words, raise_again
 from byocviz.recording.printable import printable
 
@@ -106,9 +106,8 @@ def match(dialect: Dialect, module: Any, backend: str, source: str) -> Trial:
     except ByocvizError as error:
         return Trial(error=error.message, mend=error.mend)
     except (Exception, SystemExit) as error:
-        lines = [text.strip() for text in str(error).splitlines() if text.strip()]
         return Trial(
-            error=f"{type(error).__name__}: {printable(lines[-1] if lines else '', limit=500)}",
+            error=printable(in_short(error)),
             mend="TVM, the text, or the rule's own check, raised it.",
             line=line_of(error, f"<rule {name}>"),
         )

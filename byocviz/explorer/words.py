@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 
-from byocviz.errors import ByocvizError
+from byocviz.errors import ByocvizError, in_short
 from byocviz.explorer.preview import PrunePreview
 from byocviz.explorer.trial import Trial
 from byocviz.recording.compare import RecordingComparison
@@ -32,8 +32,7 @@ def failure(error: BaseException) -> str:
     """An exception, with its mend where it has one."""
     if isinstance(error, ByocvizError):
         return bad(error.message, error.mend)
-    lines = [line for line in str(error).splitlines() if line.strip()]
-    return bad(f"{type(error).__name__}: {lines[-1] if lines else ''}")
+    return bad(in_short(error, 1000))
 
 
 def cancelling(first: str, doing: str) -> str:

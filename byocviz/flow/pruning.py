@@ -25,43 +25,33 @@ def pruned(subgraph: Subgraph, policy: PrunePolicy, backend: str) -> str:
     return verdict(subgraph, policy) if subgraph.backend == backend else ""
 
 
-_JOIN = " Or join it to a neighbour (see what keeps them apart)."
+JOIN = " Or join it to a neighbour (see what keeps them apart)."
 _MENDS = (
     (
-        ("scalar inputs", "batch sizes"),
-        "TensorRT's implicit batch mode forbids it: byocviz.backends.relay_table.tensorrt("
-        "use_implicit_batch=False) records for explicit batches.",
-    ),
-    (
-        ("compute-intens",),
-        "It needs a multiply-accumulate, unless byocviz.backends.relay_table.tensorrt("
-        "remove_no_mac_subgraphs=False), or prune=False, is recorded." + _JOIN,
-    ),
-    (
-        ("no multiply-accumulate",),
+        "no multiply-accumulate",
         "Keep such ones: record(..., prune=byocviz.PrunePolicy(require_macs=False)), or "
-        "prune=False." + _JOIN,
+        "prune=False." + JOIN,
     ),
     (
-        ("operator",),
+        "operator",
         "Lower the threshold: record(..., prune=byocviz.PrunePolicy(min_ops=...)), or "
-        "prune=False." + _JOIN,
+        "prune=False." + JOIN,
     ),
     (
-        ("multiply-accumulates",),
+        "multiply-accumulates",
         "Lower the threshold: record(..., prune=byocviz.PrunePolicy(min_macs=...)), or "
-        "prune=False." + _JOIN,
+        "prune=False." + JOIN,
     ),
 )
-"""Words of `verdict` and of TVM's TensorRT, and what to do about them."""
+"""Words of `verdict`, and what to do about them."""
 
 
 def mend_pruned(cause: str) -> str:
     """What to do where a subgraph went back for this cause."""
     for words, mend in _MENDS:
-        if any(word in cause for word in words):
+        if words in cause:
             return mend
-    return "record(..., prune=False) keeps it." + _JOIN
+    return "record(..., prune=False) keeps it." + JOIN
 
 
 def named(policy: PrunePolicy) -> str:

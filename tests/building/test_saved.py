@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import shutil
 import subprocess
@@ -24,6 +22,7 @@ import byocviz
 from byocviz.building.errors import BuildError
 from byocviz.errors import ArgumentError, StepMissing
 from byocviz.flow.relax.verify import run_module, seeded_inputs
+from tests.building.kept import manifest, rewrite, sign
 from tests.corpus import by_name
 
 CASE = by_name("chain_cut_once")
@@ -73,31 +72,9 @@ def test_what_needs_the_module_itself_says_that_it_is_not_there(folder: Path) ->
     assert variants["part"].median
 
 
-def manifest(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((folder / "manifest.json").read_bytes())
-    return found
-
-
 def library_of(folder: Path) -> str:
     (name,) = (name for name in manifest(folder)["files"] if name.endswith(".so"))
     return str(name)
-
-
-def sign(folder: Path) -> None:
-    """What somebody does who changes a build and its checksums; the library gets its new name."""
-    files = {}
-    for name in manifest(folder)["files"]:
-        data = (folder / name).read_bytes()
-        digest = hashlib.sha256(data).hexdigest()
-        if name.endswith(".so"):
-            (folder / name).rename(folder / f"module-{digest[:16]}.so")
-            name = f"module-{digest[:16]}.so"
-        files[name] = {"bytes": len(data), "sha256": digest}
-    rewrite(folder, files=files)
-
-
-def rewrite(folder: Path, **change: Any) -> None:
-    (folder / "manifest.json").write_text(json.dumps({**manifest(folder), **change}))
 
 
 def test_every_file_is_guarded(folder: Path) -> None:

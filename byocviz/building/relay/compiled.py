@@ -10,9 +10,10 @@ import numpy as np
 import tvm
 from tvm import relay
 
-from byocviz.building.errors import BuildError, last_line
+from byocviz.building.errors import BuildError
 from byocviz.building.processor import must_be_known
 from byocviz.building.relay.codegen import codegens, compilers
+from byocviz.errors import last_line
 from byocviz.flow.relay.compat import attribute, functions_of, plain, typed
 from byocviz.flow.relay.scopes import Body
 from byocviz.flow.relay.types import dims

@@ -8,8 +8,8 @@ import numpy as np
 import tvm
 from tvm import relay
 
-from byocviz.building.errors import BuildError, last_line
-from byocviz.errors import ModuleError
+from byocviz.building.errors import BuildError
+from byocviz.errors import ModuleError, last_line
 from byocviz.flow.relay.compat import plain
 from byocviz.flow.relay.types import type_text
 from byocviz.flow.relay.verify import _given, seeded

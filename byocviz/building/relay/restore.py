@@ -1,4 +1,4 @@
-"""A Relay build that was kept, put together again: see `byocviz.building.loaded.Dialect`."""
+"""A Relay build, and one that was kept: see `byocviz.building.dialect.Dialect`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from byocviz.building.lower.lowered import Lowered
 from byocviz.building.relay.compiled import loaded, target_of
 from byocviz.building.relay.inputs import from_json, to_json
 from byocviz.building.relay.module import RelayRunnable
+from byocviz.building.relay.module import build_relay as build
 
-__all__ = ["from_json", "restored", "target_of", "to_json"]
+__all__ = ["build", "from_json", "restored", "target_of", "to_json"]
 
 
 def restored(

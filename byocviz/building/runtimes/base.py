@@ -249,6 +249,12 @@ def failed(title: str, name: str, why: str = "") -> EngineError:
     )
 
 
+def at_operator(subgraph: Subgraph, said: str) -> str:
+    """`` at`` the operator that a library speaks of; "" where it names none."""
+    operator = named(subgraph, blamed(subgraph, said))
+    return f" at {operator}" if operator else ""
+
+
 def blamed(subgraph: Subgraph, text: str) -> str:
     """The ONNX node whose name stands in what a library says; "" where none does."""
     return max((n for n in {*subgraph.nodes, *subgraph.calls} if n in text), key=len, default="")

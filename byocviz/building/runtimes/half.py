@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from byocviz.building.errors import BuildError, last_line
+from byocviz.building.errors import BuildError
+from byocviz.errors import last_line
 
 
 def half(title: str, name: str, model: bytes) -> bytes:

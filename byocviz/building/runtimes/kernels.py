@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from byocviz.building.errors import last_line
 from byocviz.building.lower.graph import Graph, Tensor, onnx_type
-from byocviz.errors import missing
+from byocviz.errors import last_line, missing
 
 PROVIDER = "CPUExecutionProvider"
 

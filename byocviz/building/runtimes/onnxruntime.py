@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from byocviz.building.errors import BuildError, EngineError, RuntimeMissing, last_line
+from byocviz.building.errors import BuildError, EngineError, RuntimeMissing
 from byocviz.building.runtimes.base import (
     Base,
     Engine,
     Notes,
     Subgraph,
     address,
-    blamed,
+    at_operator,
     device,
     device_index,
     failed,
     fits,
     must_be_in_order,
-    named,
     packed,
 )
 from byocviz.building.runtimes.options import Takes, among, switch, whole
+from byocviz.errors import last_line
 
 if TYPE_CHECKING:
     import numpy as np
@@ -228,10 +228,9 @@ def _wait(index: int) -> None:
 def _refused(subgraph: Subgraph, error: Exception) -> BuildError:
     """Names the Relax operator whose node ONNX Runtime speaks of, where it names one."""
     text = last_line(error)
-    operator = named(subgraph, blamed(subgraph, text))
     return BuildError(
         f"ONNX Runtime does not build the subgraph {subgraph.name}"
-        f"{f' at {operator}' if operator else ''}: {text}",
+        f"{at_operator(subgraph, text)}: {text}",
         "Switch the operator's rule off so that it stays on TVM, or take another runtime.",
         subgraph=subgraph.name,
     )

@@ -9,11 +9,12 @@ from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from byocviz.building.errors import BuildError, last_line
-from byocviz.building.runtimes.base import Base, Engine, Notes, Subgraph, blamed, named
+from byocviz.building.errors import BuildError
+from byocviz.building.runtimes.base import Base, Engine, Notes, Subgraph, at_operator, named
 from byocviz.building.runtimes.gpu import gpu, missing_gpu
 from byocviz.building.runtimes.half import half
 from byocviz.building.runtimes.options import Takes, switch, whole
+from byocviz.errors import last_line
 
 if TYPE_CHECKING:
     from byocviz.building.lower.lowered import Lowered, Port
@@ -207,10 +208,9 @@ def listening(trt: Any) -> Iterator[Any]:
 
 
 def _unbuilt(title: str, subgraph: Subgraph, said: str) -> BuildError:
-    operator = named(subgraph, blamed(subgraph, said))
     return BuildError(
         f"{title} builds no engine of the subgraph {subgraph.name}"
-        f"{f' at {operator}' if operator else ''}: {said or 'it does not say why'}",
+        f"{at_operator(subgraph, said)}: {said or 'it does not say why'}",
         "Switch off the rule of the operator that it names, so that it stays on TVM.",
         subgraph=subgraph.name,
     )

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from byocviz.building.errors import EngineError, last_line
+from byocviz.building.errors import EngineError
 from byocviz.building.runtimes.base import (
     address,
     device,
@@ -21,6 +21,7 @@ from byocviz.building.runtimes.base import (
 from byocviz.building.runtimes.gpu import Device, Memory, gpu, missing_gpu
 from byocviz.building.runtimes.gpu import device as gpu_device
 from byocviz.building.runtimes.trt import listening
+from byocviz.errors import last_line
 
 if TYPE_CHECKING:
     from byocviz.building.lower.lowered import Lowered, Port

@@ -24,6 +24,13 @@ class Matched:
     refused: list[list[int]]
 
 
+def answered(said: Any) -> bool:
+    """What a rule's own check said. Raises TypeError for what is no answer."""
+    if not isinstance(said, (bool, int)):
+        raise TypeError(f"check returned {type(said).__name__}, not a bool")
+    return bool(said)
+
+
 class Dialect(Protocol):
     """One graph language."""
 
@@ -59,9 +66,6 @@ class Dialect(Protocol):
 
     def walk(self, given: Any, settings: Settings, resolved: Resolved, tell: Any) -> Any:
         """A walk that has not begun: ``data``, ``next_step``, ``advance``, ``modules``."""
-
-    def mark(self, walk: Any) -> Any:
-        """Where it stands; ``put(walk)`` has another stand there."""
 
     def adopt(self, walk: Any, given: Any, settings: Settings, resolved: Resolved) -> None:
         """Give a walk the settings as they are now."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from byocviz import backends
-from byocviz.explorer.dialects import Matched
+from byocviz.explorer.dialects import Matched, answered
 from byocviz.recording.schema import STEPS, PrunePolicy
 
 if TYPE_CHECKING:
@@ -76,11 +76,6 @@ class Relax:
             tell=tell,
         )
 
-    def mark(self, walk: Any) -> Any:
-        from byocviz.flow.mark import Mark
-
-        return Mark(walk)
-
     def adopt(self, walk: Any, given: Any, settings: Settings, resolved: Resolved) -> None:
         state, at = walk.state, len(walk.data.steps) - STEPS.index("composite")
         state.policy = resolved.policy
@@ -121,12 +116,10 @@ class Relax:
 
         def check(context: Any) -> bool:
             calls = [v for v in context.matched_bindings.values() if isinstance(v, relax.Call)]
-            said = True if own is None else own(context)
-            if not isinstance(said, (bool, int)):
-                raise TypeError(f"check returned {type(said).__name__}, not a bool")
+            said = own is None or answered(own(context))
             where = found.matches if said else found.refused
             where.append(sorted(tag for tag in map(tag_of, calls) if tag >= 0))
-            return bool(said)
+            return said
 
         fusion = relax.transform.FusionPattern(name, pattern, {}, check)
         relax.transform.FuseOpsByPattern([fusion])(module)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from byocviz.backends import relay_table
-from byocviz.explorer.dialects import Matched
+from byocviz.explorer.dialects import Matched, answered
 from byocviz.recording.schema import STEPS, PrunePolicy
 
 if TYPE_CHECKING:
@@ -77,11 +77,6 @@ class Relay:
             tell=tell,
         )
 
-    def mark(self, walk: Any) -> Any:
-        from byocviz.flow.mark import Mark
-
-        return Mark(walk)
-
     def adopt(self, walk: Any, given: Any, settings: Settings, resolved: Resolved) -> None:
         state, at = walk.state, len(walk.data.steps) - STEPS.index("composite")
         state.policy = resolved.policy
@@ -121,12 +116,10 @@ class Relay:
         own = rest[0] if rest else None
 
         def check(expr: Any) -> bool:
-            said = True if own is None else own(expr)
-            if not isinstance(said, (bool, int)):
-                raise TypeError(f"check returned {type(said).__name__}, not a bool")
+            said = own is None or answered(own(expr))
             if not said:
                 found.refused.append([root_tag(expr)])
-            return bool(said)
+            return said
 
         typed = relay.transform.InferType()(module)
         made = relay.transform.MergeComposite([(name, pattern, check)])(typed)

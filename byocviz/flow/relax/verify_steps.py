@@ -10,7 +10,7 @@ import numpy as np
 import tvm
 from tvm import relax
 
-from byocviz.errors import ByocvizError, ModuleError
+from byocviz.errors import ModuleError, in_short
 from byocviz.flow.relax.compat import attribute
 from byocviz.flow.relax.inputs import (
     Symbols,
@@ -76,7 +76,7 @@ def verify_steps(
                 wanted = run_module_each(imported, walk.entry, runs)
                 done[module] = 0.0, ""
             except Exception as error:
-                step.verify_error = _said(error)
+                step.verify_error = in_short(error)
                 for other in steps:
                     if other is not step:
                         other.verify_error = NOT_COMPARED
@@ -89,7 +89,7 @@ def verify_steps(
                 worst = max(max_difference(a, b) for a, b in zip(wanted, found, strict=True))
                 done[module] = worst, ""
             except Exception as error:
-                done[module] = None, _said(error)
+                done[module] = None, in_short(error)
         step.max_difference, step.verify_error = done[module]
 
 
@@ -188,12 +188,3 @@ def _taken(names: Sequence[str], values: Sequence[Any], left: Sequence[str]) -> 
                 "A rewrite or a pass added it; run the module by hand.",
             )
     return [queues[name].pop(0) for name in left]
-
-
-def _said(error: Exception) -> str:
-    """An error of ours whole; of another the last line, which is where TVM says what it was."""
-    kind = type(error).__name__
-    if isinstance(error, ByocvizError):
-        return f"{kind}: {error}"
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"{kind}: {lines[-1][:500]}" if lines else kind

@@ -12,7 +12,7 @@ from tvm import relax
 
 from byocviz.backends import Backend, Rule, by_name
 from byocviz.backends.lowerable import convertible
-from byocviz.errors import ByocvizError, ModuleError
+from byocviz.errors import ByocvizError, ModuleError, last_line
 from byocviz.flow.identity import Ids, Wiring, by_tag, lineage, resolve
 from byocviz.flow.pruning import mend_pruned
 from byocviz.flow.reading import Reading
@@ -254,15 +254,10 @@ def _failure(error: Exception, refusals: Refusals | None = None) -> StepError:
         return StepError(type(error).__name__, *fault, trace)
     return StepError(
         type(error).__name__,
-        _last_line(error),
+        last_line(error, 1000),
         "The steps before it are recorded. The trace says where in TVM it was raised.",
         trace,
     )
-
-
-def _last_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[-1][:1000] if lines else type(error).__name__
 
 
 def _flaw(module: tvm.IRModule) -> str:
@@ -270,7 +265,7 @@ def _flaw(module: tvm.IRModule) -> str:
     try:
         fine = relax.analysis.well_formed(relax.transform.Normalize()(module), False)
     except Exception as error:
-        return _last_line(error)
+        return last_line(error, 1000)
     return "TVM does not say why." if fine is False else ""
 
 

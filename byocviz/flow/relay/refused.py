@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from byocviz.flow import pruning
 from byocviz.flow.relay.checks import Verdict, where
 from byocviz.flow.relay.compat import plain
 from byocviz.recording.schema import Reason
@@ -46,13 +47,16 @@ def check_refused(verdict: Verdict, name: str, call: Any) -> Reason:
     return Reason("check-refused", text, mend, rule.name, evidence)
 
 
+_EXPLICIT = (
+    "TensorRT's implicit batch mode forbids it: byocviz.backends.relay_table.tensorrt("
+    "use_implicit_batch=False) records for explicit batches."
+)
 _DTYPES = "tensor dtypes are supported"
 _HALF = " Or allow float16: byocviz.backends.relay_table.tensorrt(use_fp16=True)."
 _MENDS = (
     (
         ("batch", "scalar"),
-        "TensorRT's implicit batch mode forbids it: byocviz.backends.relay_table.tensorrt("
-        "use_implicit_batch=False) records for explicit batches.",
+        _EXPLICIT,
     ),
     (
         ("requires TensorRT version",),
@@ -77,6 +81,18 @@ _MENDS = (
     ),
 )
 """Words of TVM's TensorRT checks, and what to do about what they object to."""
+
+
+def mend_pruned(cause: str) -> str:
+    """What to do where a subgraph went back for this cause, TVM's or that of a policy."""
+    if "scalar inputs" in cause or "batch sizes" in cause:
+        return _EXPLICIT
+    if "compute-intens" in cause:
+        return (
+            "It needs a multiply-accumulate, unless byocviz.backends.relay_table.tensorrt("
+            "remove_no_mac_subgraphs=False), or prune=False, is recorded." + pruning.JOIN
+        )
+    return pruning.mend_pruned(cause)
 
 
 def _mend(said: str, rule: str, place: str) -> str:

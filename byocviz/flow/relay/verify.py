@@ -9,7 +9,7 @@ import numpy as np
 import tvm
 from tvm import relay
 
-from byocviz.errors import ByocvizError, ModuleError
+from byocviz.errors import ModuleError, in_short
 from byocviz.flow.relay.compat import attribute, functions_of, key_of, plain
 from byocviz.flow.relay.params import tensors
 from byocviz.flow.relay.plain import plain_module
@@ -49,7 +49,7 @@ def verify_steps(
     try:
         runs = _seeded(function, names, given, loops(walk.modules["import"]))
     except ModuleError as error:
-        steps[0].verify_error = _said(error)
+        steps[0].verify_error = in_short(error)
         for other in steps[1:]:
             other.verify_error = NOT_COMPARED
         return
@@ -60,7 +60,7 @@ def verify_steps(
         try:
             module = plain_module(walk.modules[step.name])
         except Exception as error:
-            step.verify_error = _said(error)
+            step.verify_error = in_short(error)
             if step.name == "import":
                 for other in steps[1:]:
                     other.verify_error = NOT_COMPARED
@@ -75,7 +75,7 @@ def verify_steps(
                 worst = max(difference(a, b) for a, b in zip(wanted, found, strict=True))
                 known = module, worst, ""
             except Exception as error:
-                known = module, None, _said(error)
+                known = module, None, in_short(error)
             done.append(known)
         step.max_difference, step.verify_error = known[1:]
         if step.name == "import" and known[2]:
@@ -296,12 +296,3 @@ def loops(module: tvm.IRModule) -> bool:
     for function in functions.values():
         relay.analysis.post_order_visit(function, visit)
     return found
-
-
-def _said(error: Exception) -> str:
-    """An error of ours whole; of another the last line, which is where TVM says what it was."""
-    kind = type(error).__name__
-    if isinstance(error, ByocvizError):
-        return f"{kind}: {error}"
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"{kind}: {lines[-1][:500]}" if lines else kind

@@ -16,7 +16,6 @@ from byocviz.backends.relay_table import RelayRule
 from byocviz.errors import ModuleError
 from byocviz.flow.identity import Ids, Wiring, by_tag, lineage, resolve
 from byocviz.flow.placing import Sheet
-from byocviz.flow.pruning import mend_pruned
 from byocviz.flow.reading import Reading
 from byocviz.flow.relay.capture import Printer, capture, name_variables
 from byocviz.flow.relay.checks import Verdicts, where
@@ -27,6 +26,7 @@ from byocviz.flow.relay.operators import Operators
 from byocviz.flow.relay.prepare import bound
 from byocviz.flow.relay.reader import read_module
 from byocviz.flow.relay.reasons import explain
+from byocviz.flow.relay.refused import mend_pruned
 from byocviz.flow.relay.scopes import Bodies
 from byocviz.flow.relay.steps import RUN, State
 from byocviz.flow.relay.tag import Tagger

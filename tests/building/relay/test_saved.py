@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import pickle
 import shutil
 import subprocess
@@ -26,6 +24,7 @@ import byocviz  # noqa: E402
 from byocviz.building.errors import BuildError  # noqa: E402
 from byocviz.building.relay.compiled import GRAPH, MACHINE  # noqa: E402
 from byocviz.errors import StepMissing  # noqa: E402
+from tests.building.kept import manifest, rewrite, sign  # noqa: E402
 from tests.corpus_relay import CASES  # noqa: E402
 from tests.corpus_relay.case import conv, main, x  # noqa: E402
 
@@ -148,28 +147,6 @@ def test_two_of_the_same_symbols_do_not_mix(tmp_path: Path) -> None:
     inputs = seeded(one)
     for _ in range(2):
         np.testing.assert_allclose(two.run(inputs)[0], one.run(inputs)[0] * 2, rtol=1e-4, atol=1e-5)
-
-
-def manifest(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((folder / "manifest.json").read_bytes())
-    return found
-
-
-def rewrite(folder: Path, **change: Any) -> None:
-    (folder / "manifest.json").write_text(json.dumps({**manifest(folder), **change}))
-
-
-def sign(folder: Path) -> None:
-    """What somebody does who changes a build and its checksums."""
-    files = {}
-    for name in manifest(folder)["files"]:
-        data = (folder / name).read_bytes()
-        digest = hashlib.sha256(data).hexdigest()
-        if name.endswith(".so"):
-            (folder / name).rename(folder / f"module-{digest[:16]}.so")
-            name = f"module-{digest[:16]}.so"
-        files[name] = {"bytes": len(data), "sha256": digest}
-    rewrite(folder, files=files)
 
 
 def test_every_file_is_guarded(folder: Path) -> None:
