@@ -40,7 +40,7 @@ async function start(): Promise<void> {
   await nextTask();
   if (text(options.title)) decoded.recording.title = text(options.title);
   s.model.value = new Model(decoded.recording, decoded.messages);
-  s.messages.value = s.model.value.messages.slice();
+  s.faults.value = s.model.value.messages.slice();
   const theme = text(options.theme);
   s.setTheme(theme === "light" || theme === "dark" ? theme : "");
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => s.theme.value === "" && s.setTheme(""));

@@ -80,7 +80,8 @@ async function take(message: State, buffers: ArrayBuffer[]): Promise<void> {
   batch(() => {
     holds.value = new Set(message.holds);
     s.model.value = new Model(recording, messages);
-    s.messages.value = messages.slice();
+    s.faults.value = messages.slice();
+    s.notices.value = [];
     // What was prepared for drawing hangs on this map.
     s.choices.value = new Map(s.choices.value);
     const name = message.show.step ?? before;
@@ -197,7 +198,7 @@ window.addEventListener("message", (event) => {
 function failed(error: unknown): void {
   const text = `The viewer failed: ${error instanceof Error ? error.message : String(error)}`;
   if (shown) {
-    s.messages.value = [text];
+    s.notices.value = [text];
     return;
   }
   const box = document.createElement("div");

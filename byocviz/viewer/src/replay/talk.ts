@@ -51,7 +51,7 @@ export function openTalk(options: unknown, hash: string): void {
   const seconds = l.figure(asked?.seconds, null);
   if (seconds !== null && seconds >= 0.1 && seconds <= 3600) pause = seconds;
   for (const text of l.texts(asked?.problems).slice(0, 100)) s.model.value.messages.push(text);
-  s.messages.value = s.model.value.messages.slice();
+  s.faults.value = s.model.value.messages.slice();
   readStops();
   const step = s.model.value.steps.findIndex((one) => one.name === asked?.step);
   const first = step < 0 ? 0 : Math.max(0, stops.value.findIndex((one) => one.step >= step));

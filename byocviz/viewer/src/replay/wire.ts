@@ -88,11 +88,11 @@ export function openSpeaker(): void {
   const blocked = "The browser blocked the speaker's window. Allow pop-ups for this page (the sign is in the address bar), then press s again.";
   if (!opened) {
     talk.hushed.value = false;
-    s.messages.value = [...s.messages.value.filter((one) => one !== blocked), blocked];
+    s.notices.value = [...s.notices.value.filter((one) => one !== blocked), blocked];
     return;
   }
   speaker = opened;
-  s.messages.value = s.messages.value.filter((one) => one !== blocked);
+  s.notices.value = s.notices.value.filter((one) => one !== blocked);
   opened.focus();
 }
 

@@ -268,7 +268,7 @@ export async function settle(): Promise<void> {
     await nextTask();
     model.diff(i - 1, i);
   }
-  s.messages.value = model.messages.slice();
+  s.faults.value = model.messages.slice();
   s.settled.value = true;
 }
 

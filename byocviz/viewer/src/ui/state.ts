@@ -41,7 +41,11 @@ export const theme = signal<"" | "light" | "dark">("");
 export const said = signal("");
 /** Whether the first drawing stands: what is not needed for it comes after. */
 export const settled = signal(false);
-export const messages = signal<string[]>([]);
+/** What is wrong with the recording or the page: told anew as more of it is read. */
+export const faults = signal<string[]>([]);
+/** What went wrong since the page was opened. */
+export const notices = signal<string[]>([]);
+export const messages = computed(() => [...faults.value, ...notices.value]);
 export const toast = signal("");
 export const layoutMode = computed<Mode>(() => (left.value === null ? "single" : mode.value));
 export const results = computed(() => {
