@@ -12,6 +12,10 @@ export function nextTask(): Promise<void> {
   });
 }
 
+export function pause(ms: number): Promise<void> {
+  return new Promise((go) => setTimeout(go, ms));
+}
+
 /** Calls back when what is drawn now is on the screen. */
 export function afterFrame(then: () => void): void {
   requestAnimationFrame(() => void nextTask().then(then));

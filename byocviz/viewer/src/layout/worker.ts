@@ -6,13 +6,16 @@ import { parseLayout } from "./parse";
 // Coordinates without drawing instructions; the typings do not list this format of Graphviz.
 const FORMAT = "json0" as string as "json";
 
-/** Runs what a drawing needs of Graphviz, which is compiled when first run: bit by bit, so that a
- * drawing that is wanted meanwhile does not wait long. */
+/** Runs what a drawing needs of Graphviz, which is compiled when first run. Code that runs much is
+ * compiled again, and better, while it runs: where the page has long to read, that is over before
+ * anything is asked. Bit by bit, so that a drawing that is wanted meanwhile does not wait long. */
 const WARM = [
   "digraph{node[shape=box,fixedsize=true,label=\"\"]a->b a->c}",
   "digraph{graph[splines=spline]node[shape=box,fixedsize=true,label=\"\"]" +
     "subgraph cluster_0{graph[label=\" \"]a->b a->c subgraph cluster_1{b->d c->d}}d->e a->e x->c x->e}",
 ];
+/** Milliseconds of the last of them, again and again. */
+const WARMING = 100;
 
 let asked = false;
 
@@ -44,10 +47,12 @@ async function layout(event: MessageEvent<{ id: number; dot: string }>): Promise
 
 async function warm(): Promise<void> {
   const graphviz = await ready;
-  for (const dot of WARM) {
+  let end = Infinity;
+  for (let i = 0; performance.now() < end; i++) {
     await new Promise((go) => setTimeout(go));
     if (asked) return;
-    graphviz.layout(dot, FORMAT, "dot");
+    graphviz.layout(WARM[Math.min(i, WARM.length - 1)], FORMAT, "dot");
+    if (i === WARM.length - 1) end = performance.now() + WARMING;
   }
 }
 

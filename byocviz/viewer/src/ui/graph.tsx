@@ -8,7 +8,7 @@ import { neighbours, wayTo } from "../graph/view";
 import { allKeys, canOpen } from "../graph/fold";
 import { readings } from "../data/decode";
 import { clip, plural } from "../data/format";
-import { afterFrame, nextTask } from "../draw/frames";
+import { afterFrame, nextTask, pause } from "../draw/frames";
 import { Icon } from "./icons";
 import { layouter, prepare, toScene, workAhead } from "./scenes";
 import * as s from "./state";
@@ -143,6 +143,8 @@ export function PaneView({ side, step }: { side: Side; step: number }) {
   useLayoutEffect(() => {
     let stale = false;
     const target = pane.current!;
+    inSight[side] = whole[side] = null;
+    drawing = true;
     const p = fn && !here?.error ? prepare(step, fn) : null;
     if (!p) {
       target.clear();
@@ -162,7 +164,7 @@ export function PaneView({ side, step }: { side: Side; step: number }) {
         if (held) target.reveal(held);
       }
       shows(inSight, side, step);
-      if (s.settled.value) workAhead();
+      if (s.settled.value) void workAhead(idle);
     };
     performance.mark(`byocviz:asked-${side}`);
     const known = layouter.peek(p.dot);
@@ -248,8 +250,20 @@ function shows(what: typeof whole, side: Side, step: number): void {
     if (!s.settled.value) setTimeout(() => void settle(), 30);
   } else {
     performance.mark("byocviz:drawn");
-    afterFrame(() => performance.mark("byocviz:painted"));
+    afterFrame(() => {
+      performance.mark("byocviz:painted");
+      drawing = false;
+    });
   }
+}
+
+/** Whether something was asked for that is not on the screen yet. */
+let drawing = false;
+
+/** Until nothing is being drawn, or for half a second: it may have been cancelled. */
+async function idle(): Promise<void> {
+  await nextTask();
+  for (let i = 0; i < 30 && drawing && s.tab.value === "graph"; i++) await pause(16);
 }
 
 let settling = false;
@@ -259,13 +273,13 @@ export async function settle(): Promise<void> {
   if (settling) return;
   settling = true;
   const model = s.model.value;
-  workAhead();
+  void workAhead(idle);
   for (const read of readings(model.recording)) {
-    await nextTask();
+    await idle();
     read();
   }
   for (let i = 1; i < model.steps.length; i++) {
-    await nextTask();
+    await idle();
     model.diff(i - 1, i);
   }
   s.faults.value = model.messages.slice();

@@ -8,6 +8,7 @@ import { changeOf } from "../graph/diff";
 import { describe, sizeOf, type Description } from "../draw/describe";
 import type { Mark, Scene } from "../draw/scene";
 import { bytes, plural, shape } from "../data/format";
+import { pause } from "../draw/frames";
 import * as s from "./state";
 import type { Side } from "./state";
 
@@ -91,27 +92,28 @@ export function tensorBytes(type: string): number | null {
 
 let ahead = 0;
 
-/** Lays out the other steps while nothing else is to be done: the nearest first. */
-export function workAhead(): void {
-  clearTimeout(ahead);
+/** Lays out the other steps, the nearest first, while nothing else is to be done. */
+export async function workAhead(idle: () => Promise<void>): Promise<void> {
+  const mine = ++ahead;
   const model = s.model.peek();
   const here = s.step.peek();
   const order = model.steps.map((_, i) => i).sort((a, b) => Math.abs(a - here - 0.4) - Math.abs(b - here - 0.4));
   const choices = s.choices.peek();
-  const next = (k: number): void => {
-    if (k >= order.length || s.choices.peek() !== choices) return;
-    const fn = model.entry(order[k]);
-    const later = () => (ahead = window.setTimeout(() => next(k + 1), 12));
-    if (!fn || layouter.busy) {
-      ahead = window.setTimeout(() => next(layouter.busy ? k : k + 1), 30);
-      return;
+  await pause(60);
+  for (const step of order) {
+    const fn = model.entry(step);
+    if (!fn) continue;
+    do {
+      await pause(layouter.busy ? 30 : 12);
+      await idle();
+      if (mine !== ahead || s.choices.peek() !== choices) return;
+    } while (layouter.busy);
+    const p = prepare(step, fn);
+    if (!p || layouter.peek(p.dot) || p.view.nodes.length > 600) continue;
+    try {
+      await layouter.layout(p.dot, false);
+    } catch {
+      return; // something is wanted now
     }
-    const p = prepare(order[k], fn);
-    if (!p || layouter.peek(p.dot) || p.view.nodes.length > 600) {
-      later();
-      return;
-    }
-    layouter.layout(p.dot, false).then(later, () => undefined);
-  };
-  ahead = window.setTimeout(() => next(0), 60);
+  }
 }
