@@ -38,6 +38,7 @@ RELAY_VERSIONS = ("3.10", "3.11")
 RELAY_TESTS = (
     "tests/flow/relay",
     "tests/building/relay",
+    "tests/building/test_failures.py",
     "tests/models/test_gluoncv*.py",
     "tests/notebooks/test_relay_notebook.py",
     "tests/explorer/test_relay.py",

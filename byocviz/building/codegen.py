@@ -152,12 +152,11 @@ def registered(name: str, function: Callable[..., Any]) -> Iterator[None]:
                 tvm_ffi.register_global_func(name, before, override=True)
 
 
-def calling(engine: Engine, failures: list[BaseException] | None = None) -> Callable[..., None]:
+def calling(engine: Engine) -> Callable[..., None]:
     """What TVM calls in place of an external function: an engine's inputs, then its outputs.
 
     A tuple among the parameters comes as an array of tensors; the outputs of a function that
-    returns a tuple come one after the other. What an engine raises is added to ``failures`` too:
-    on its way through TVM it would lose its type.
+    returns a tuple come one after the other.
     """
     split = len(engine.inputs)
 
@@ -165,12 +164,7 @@ def calling(engine: Engine, failures: list[BaseException] | None = None) -> Call
         tensors = arguments
         if not all(hasattr(argument, "data_ptr") for argument in arguments):
             tensors = tuple(_flat(arguments))
-        try:
-            engine.run_into(tensors[:split], tensors[split:])
-        except BaseException as error:  # an interrupt too
-            if failures is not None:
-                failures.append(error)
-            raise
+        engine.run_into(tensors[:split], tensors[split:])
 
     return call
 

@@ -17,6 +17,7 @@ from byocviz.building.cache import EngineCache
 from byocviz.building.codegen import Offloaded, calling, machine, offload
 from byocviz.building.compiled import compiled, device_of, public, target_of
 from byocviz.building.engines import BuiltEngine
+from byocviz.building.failures import Failures
 from byocviz.building.isolate import Cancel
 from byocviz.building.latency import Stopwatch
 from byocviz.building.lower import Lowered, lower
@@ -50,13 +51,13 @@ class Runnable:
     """The file that it was loaded from, where it was."""
 
     def __post_init__(self) -> None:
-        self.failures: list[BaseException] = []
+        self._failures = Failures()
         self.stopwatch = Stopwatch(self.device.sync)
         functions = {
-            symbol: self.stopwatch.watched(symbol, calling(one.engine, self.failures))
+            symbol: self.stopwatch.watched(symbol, calling(one.engine))
             for symbol, one in self.built.items()
         }
-        self.vm = machine(self.executable, functions, self.device)
+        self.vm = machine(self.executable, self._failures.noting(functions), self.device)
 
     @property
     def engines(self) -> dict[str, Engine]:
@@ -81,15 +82,9 @@ class Runnable:
 
         Raises `EngineError` where an engine fails.
         """
-        self.failures.clear()
-        try:
+        with self._failures:
             result = (vm or self.vm)[self.entry](*placed)
             self.device.sync()
-        except Exception:
-            # TVM hands on what it is told with another type, and an interrupt as a failure.
-            if self.failures:
-                raise self.failures[0] from None
-            raise
         return result
 
     def run(self, inputs: Inputs) -> list[Any]:
@@ -115,8 +110,8 @@ class Runnable:
         return list(flat(result))
 
     def with_engines(self, engines: Mapping[str, Any]) -> Any:
-        calls = {symbol: calling(engine, self.failures) for symbol, engine in engines.items()}
-        return machine(self.executable, calls, self.device)
+        calls = {symbol: calling(engine) for symbol, engine in engines.items()}
+        return machine(self.executable, self._failures.noting(calls), self.device)
 
     def alone(self, module: tvm.IRModule) -> TvmAlone:
         return TvmAlone.of(module, self.entry, self.target, self.device)

@@ -14,6 +14,7 @@ import tvm
 from byocviz.building.cache import EngineCache
 from byocviz.building.engines import BuiltEngine
 from byocviz.building.errors import BuildError
+from byocviz.building.failures import Failures
 from byocviz.building.isolate import Cancel
 from byocviz.building.latency import Stopwatch
 from byocviz.building.lower.lowered import Lowered
@@ -50,12 +51,12 @@ class RelayRunnable:
 
     def __post_init__(self) -> None:
         self.device = tvm.cpu()
-        self.failures: list[BaseException] = []
+        self._failures = Failures()
         self.stopwatch = Stopwatch(self.device.sync)
-        calls = self.with_engines(self.engines)
         self._imported: tuple[Any, Any] | None = None
         self._alone: tuple[Any, RelayAlone] | None = None
-        self.calls = {s: self.stopwatch.watched(s, call) for s, call in calls.items()}
+        calls = {s: self.stopwatch.watched(s, calling(e)) for s, e in self.engines.items()}
+        self.calls = self._failures.noting(calls)
 
     @property
     def engines(self) -> dict[str, Engine]:
@@ -80,21 +81,16 @@ class RelayRunnable:
         return [placed(value) for value in self.checked(inputs)]
 
     def call(self, values: Sequence[Any], vm: Any = None) -> Any:
-        self.failures.clear()
-        try:
-            with running(self.calls if vm is None else vm):
-                return self.executable.run(values)
-        except Exception:
-            if self.failures:
-                raise self.failures[0] from None
-            raise
+        with self._failures, running(self.calls if vm is None else vm):
+            return self.executable.run(values)
 
     def arrays(self, result: Any) -> list[np.ndarray]:
         return flat(result)
 
     def with_engines(self, engines: Mapping[str, Any]) -> Any:
         """What `call` takes, so that these stand for the engines."""
-        return {symbol: calling(engine, self.failures) for symbol, engine in engines.items()}
+        calls = {symbol: calling(engine) for symbol, engine in engines.items()}
+        return self._failures.noting(calls)
 
     def run(self, inputs: Any) -> list[np.ndarray]:
         """The outputs in order; nested tuples are taken apart."""
