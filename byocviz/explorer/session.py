@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from byocviz.errors import ArgumentError, StepMissing, missing
+from byocviz.errors import ArgumentError, StepMissing
 from byocviz.explorer import dialects
 from byocviz.explorer.apart import Apart, PassLost, Stopped
 from byocviz.explorer.given import CannotTravel, Given, no_recording
@@ -103,17 +103,14 @@ class Session(Questions):
         time_limit: float = 600.0,
         tell: Tell = lambda text, done, total: None,
     ) -> None:
-        try:
-            import tvm
-        except ImportError as error:
-            raise missing("TVM with Relax (apache-tvm)", "relax", "to explore a module") from error
-        from byocviz.flow import record as flow
+        from byocviz.flow.arguments import check_arguments, module_of, needs_tvm
 
-        flow._arguments(rules, prepare, prune, lowerable, title)
+        needs_tvm("to explore a module")
+        check_arguments(rules, prepare, prune, lowerable, title)
         no_recording(mod)
         if isolated is not None and not isinstance(isolated, bool):
             raise ArgumentError(f"isolated is {isolated!r}.", "Give True, False or None.")
-        module = flow._module(mod, tvm)
+        module = module_of(mod)
         self.dialect = dialects.of(module)
         self.dialect.check(module, entry)
         if title is None:

@@ -99,6 +99,6 @@ def named(ir: str) -> Dialect:
 
 def of(module: Any) -> Dialect:
     """The dialect that a module is written in."""
-    from byocviz.flow.record import is_relay
+    from byocviz.flow.arguments import is_relay
 
     return named("relay" if is_relay(module) else "relax")

@@ -29,11 +29,9 @@ class Relax:
     )
 
     def check(self, module: Any, entry: str) -> None:
-        from tvm import relax
+        from byocviz.flow.arguments import check_entry
 
-        from byocviz.flow.record import _check
-
-        _check(module, entry, relax)
+        check_entry(module, entry)
 
     def rewrites(self) -> Mapping[str, str]:
         from byocviz.flow.relax.prepare import REWRITES
@@ -89,7 +87,7 @@ class Relax:
             state.backend, state.rules = with_held(resolved, walk, settings.held, given.entry)
 
     def describe(self, recording: Recording, title: str, resolved: Resolved) -> None:
-        from byocviz.flow.record import describe
+        from byocviz.flow.describe import describe
 
         describe(recording, title, resolved.backend, resolved.rules, resolved.policy)
 

@@ -88,11 +88,11 @@ class Relay:
             state.rules = _held_back(resolved.rules, walk, settings.held)
 
     def describe(self, recording: Recording, title: str, resolved: Resolved) -> None:
-        from byocviz.flow.record import stamp
-        from byocviz.flow.relay.record import _backend_info
+        from byocviz.flow.describe import stamp
+        from byocviz.flow.relay.record import backend_info
 
         stamp(recording, title)
-        recording.backend = _backend_info(
+        recording.backend = backend_info(
             resolved.backend, resolved.rules, resolved.policy, recording
         )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from byocviz.backends import Backend, relay_table
 from byocviz.errors import ModuleError
-from byocviz.flow.record import stamp, told
+from byocviz.flow.describe import stamp, told
 from byocviz.flow.relay.compat import attribute, functions_of
 from byocviz.flow.relay.prepare import rewrite
 from byocviz.flow.relay.reasons import names_in
@@ -58,7 +58,7 @@ def record_relay(
         )
         recording = walk.run()
         stamp(recording, title)
-        recording.backend = _backend_info(chosen, switched, policy, recording)
+        recording.backend = backend_info(chosen, switched, policy, recording)
         if verify:
             from byocviz.flow.relay.verify import verify_steps
 
@@ -93,12 +93,13 @@ def check_entry(module: Any, entry: str) -> None:
             )
 
 
-def _backend_info(
+def backend_info(
     backend: Backend,
     rules: list[relay_table.RelayRule],
     policy: PrunePolicy | None,
     recording: Recording,
 ) -> BackendInfo:
+    """The backend with its rules, and how often each was used by a recording of Relay."""
     matches: Counter[str] = Counter()
     taken: Counter[str] = Counter()
     for step in recording.steps:
