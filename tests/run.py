@@ -159,8 +159,7 @@ def relay_tests(arguments: Sequence[str]) -> int:
     if program(MAIN).exists():
         # What Relay's environment writes is taken up by Relax in this one.
         environ.setdefault("BYOCVIZ_RELAX_PYTHON", str(program(MAIN)))
-    # By file: networks are made once for all the tests of one.
-    command = [str(program(RELAY)), "-m", "pytest", "--dist=loadfile", *arguments]
+    command = [str(program(RELAY)), "-m", "pytest", *arguments]
     if all(argument.startswith("-") for argument in arguments):
         command += paths
     return subprocess.run(command, cwd=ROOT, env=environ).returncode

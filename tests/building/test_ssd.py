@@ -18,6 +18,7 @@ from byocviz.flow.relax.compat import attribute
 from byocviz.models import ssd
 from byocviz.models.ssd import Detection
 
+pytestmark = pytest.mark.xdist_group("ssd")  # in one process it is made once
 KNOWN = {
     "coffee": {"cup": 0.953, "dining table": 0.572},
     "chelsea": {"cat": 0.937},

@@ -49,6 +49,7 @@ def test_every_shape_that_was_asked_for_is_there() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.thinned(3)
 @each
 def test_it_is_well_formed_and_runs_the_same_each_time(case: Case) -> None:
     mod = case.build()
@@ -87,6 +88,7 @@ def _without_control_flow(case: Case) -> bool:
     return not case.tags & odd and case.name not in PASSES_DIE and "touch" not in case.name
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("case", [c for c in CASES if _without_control_flow(c)], ids=str)
 def test_block_by_block_equals_the_whole_and_keeps_the_outputs(case: Case) -> None:
     mod = case.build()

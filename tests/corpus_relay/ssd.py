@@ -6,10 +6,16 @@ import importlib.util
 from functools import lru_cache
 from typing import Any
 
+import pytest
+
 NAME = "ssd_512_resnet50_v1_coco"
 OPERATORS = 676
 """With gluoncv 0.4 and 0.5; later ones build another graph."""
 CONVOLUTIONS = 73
+
+
+together = pytest.mark.xdist_group("gluoncv")
+"""For the tests that use it: in one process it is made once."""
 
 
 def available() -> bool:

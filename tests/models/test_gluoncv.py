@@ -20,6 +20,7 @@ from byocviz.models.gluon import GluonModel
 from byocviz.models.gluon_network import Network, network
 from tests.corpus_relay import ssd as demo
 
+pytestmark = demo.together
 SMALL = "ssd_512_mobilenet1.0_coco"
 
 

@@ -20,14 +20,17 @@ from byocviz.cli import main
 from byocviz.errors import ByocvizError, ModelError
 from byocviz.models import detector, ssd
 from byocviz.models.gluon_export import OPSET, _Suppression, export_gluoncv, to_onnx
-from byocviz.models.gluon_network import SSD, Network, network
+from byocviz.models.gluon_network import Network, network
+from tests.corpus_relay import ssd as demo
 
+pytestmark = demo.together
 ROOT = Path(__file__).parent.parent.parent
 
 
 @pytest.fixture(scope="module")
 def made() -> Network:
-    return network(SSD, pretrained=False)
+    found: Network = demo.model().network
+    return found
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from PIL import Image
 from byocviz.errors import ModelError
 from byocviz.models import ssd
 
+pytestmark = pytest.mark.xdist_group("ssd")  # in one process it is made once
 FOUND = {
     "coffee": [("cup", 0.953), ("dining table", 0.572)],
     "chelsea": [("cat", 0.937)],

@@ -14,6 +14,7 @@ from byocviz.recording.results import BuildInfo, Detected, Found, Latency, Part,
 from byocviz.render import figures
 from tests.render import plots_lab as lab
 
+pytestmark = pytest.mark.xdist_group("ssd")  # in one process it is made once
 BYOC, ALONE = "TVM + ONNX Runtime", "ONNX Runtime alone"
 
 

@@ -76,16 +76,19 @@ def test_folding_by_mouse_and_keyboard(view: Open, ssd: Recording) -> None:
     page = view(ssd, step="prepare")
     page.page.get_by_role("button", name="Open all, after").click()
     page.until("document.querySelectorAll('.pane-after .node.k-op').length > 290")
+    page.drawn()
     whole = page.nodes()
     page.page.get_by_role("button", name="Fold all, after").click()
-    page.until("n => document.querySelectorAll('.pane-after .node').length < n", whole)
+    page.drawn()
     folded = page.nodes()
-    toggle = page.page.locator(".pane-after .node .toggle").first
-    toggle.click()
-    page.until("n => document.querySelectorAll('.pane-after .node').length > n", folded)
+    assert folded < whole
+    page.page.locator(".pane-after .node .toggle").first.click()
+    page.drawn()
     opened = page.nodes()
+    assert opened > folded
     page.page.locator(".pane-after .boxtop .head").first.click()
-    page.until("n => document.querySelectorAll('.pane-after .node').length < n", opened)
+    page.drawn()
+    assert page.nodes() < opened
     # By keyboard: choose nodes until one that can open, then Enter.
     for _ in range(30):
         page.key("j")
@@ -93,7 +96,8 @@ def test_folding_by_mouse_and_keyboard(view: Open, ssd: Recording) -> None:
             break
     now = page.nodes()
     page.key("Enter")
-    page.until("n => document.querySelectorAll('.pane-after .node').length > n", now)
+    page.drawn()
+    assert page.nodes() > now
 
 
 def test_hovering_marks_the_same_operator_on_the_other_side(view: Open, ssd: Recording) -> None:

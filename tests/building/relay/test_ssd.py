@@ -18,6 +18,8 @@ from byocviz.models import ssd  # noqa: E402
 from byocviz.models.gluon import GluonModel  # noqa: E402
 from tests.corpus_relay import ssd as demo  # noqa: E402
 
+pytestmark = demo.together
+
 
 @pytest.fixture(scope="module")
 def model() -> GluonModel:

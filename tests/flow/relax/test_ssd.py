@@ -15,6 +15,7 @@ from byocviz.models import ssd
 
 from . import properties
 
+pytestmark = pytest.mark.xdist_group("ssd")  # in one process it is made once
 NMS = "relax.vision.all_class_non_max_suppression"
 
 

@@ -20,6 +20,9 @@ if not ssd.available():
     )
 
 
+pytestmark = ssd.together
+
+
 @pytest.fixture(scope="module")
 def model():
     return ssd.load()

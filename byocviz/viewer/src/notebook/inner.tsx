@@ -132,6 +132,7 @@ function follow(): void {
   });
   let still = 0;
   new MutationObserver(() => {
+    if (document.documentElement.dataset.drawn === undefined) return; // being drawn
     drawn();
     clearTimeout(still);
     still = window.setTimeout(() => void sendPicture().catch(() => undefined), 900);

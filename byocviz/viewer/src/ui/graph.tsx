@@ -145,6 +145,7 @@ export function PaneView({ side, step }: { side: Side; step: number }) {
     const target = pane.current!;
     inSight[side] = whole[side] = null;
     drawing = true;
+    delete document.documentElement.dataset.drawn;
     const p = fn && !here?.error ? prepare(step, fn) : null;
     if (!p) {
       target.clear();
