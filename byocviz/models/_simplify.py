@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from byocviz.errors import ModelError, missing
+from byocviz.models._bulk import Weights
 
 Shape = Sequence["int | str | None"]
 
@@ -166,12 +167,15 @@ def simplify(model: Any) -> tuple[Any, str]:
     try:
         slim = onnx.ModelProto()
         slim.CopyFrom(model)
+        weights = Weights(model, slim.graph)
         for _ in range(_ROUNDS):
             count = len(slim.graph.node)
             slim = onnx.shape_inference.infer_shapes(slim, data_prop=True)
             slim = onnxslim.slim(slim, skip_optimizations=_SKIP, no_shape_infer=True)
-            if len(slim.graph.node) == count:
+            weights.graph = slim.graph
+            if not weights.give_folded() and len(slim.graph.node) == count:
                 break
+        weights.give_all()
         _restore_signature(slim, model)
         _restore_order(slim, model)
         wrong = _differs(slim, model)

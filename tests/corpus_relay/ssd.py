@@ -30,6 +30,15 @@ def model() -> Any:
     return byocviz.models.gluoncv(NAME, pretrained=False)
 
 
+@lru_cache
+def recording() -> Any:
+    """The network through TensorRT's table."""
+    import byocviz
+
+    made = model()
+    return byocviz.record(made.mod, params=made.params, title=made.name, progress=False)
+
+
 def load() -> tuple[Any, Any]:
     """The Relay module and its weights."""
     made = model()

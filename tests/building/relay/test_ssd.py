@@ -27,9 +27,8 @@ def model() -> GluonModel:
 
 
 @pytest.fixture(scope="module")
-def build(model: GluonModel) -> byocviz.Build:
-    recording = byocviz.record(model.mod, params=model.params, title=model.name, progress=False)
-    return byocviz.build(recording, cache=False, progress=False)
+def build() -> byocviz.Build:
+    return byocviz.build(demo.recording(), cache=False, progress=False)
 
 
 def test_the_demo_s_figures(build: byocviz.Build) -> None:

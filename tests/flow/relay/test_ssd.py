@@ -24,14 +24,8 @@ pytestmark = ssd.together
 
 
 @pytest.fixture(scope="module")
-def model():
-    return ssd.load()
-
-
-@pytest.fixture(scope="module")
-def recording(model):
-    module, params = model
-    return byocviz.record(module, "tensorrt", params=params, progress=False)
+def recording():
+    return ssd.recording()
 
 
 def test_the_demo_s_figures(recording):
@@ -52,9 +46,9 @@ def test_tensorrt_s_table_has_59_rules():
     assert len(relay_table.rules(relay_table.get("tensorrt"))) == 59
 
 
-def test_properties(recording, model):
+def test_properties(recording):
     check_all(recording)
-    check_calls(recording, model[1])
+    check_calls(recording, ssd.load()[1])
     # What TVM's checks log is what the reasons say.
     refused = [r for r in recording.last.reasons.values() if r.code == "check-refused"]
     assert refused
