@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,14 @@ if TYPE_CHECKING:
 
 _FIRST = 10.0
 """Seconds that a display waits for what is to be shown; most first steps take one."""
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    """That of a notebook's kernel, where one calls."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
 
 
 class Explorer(Keeping, ipywidgets.VBox):  # type: ignore[misc]
@@ -66,9 +75,8 @@ class Explorer(Keeping, ipywidgets.VBox):  # type: ignore[misc]
         self._furthest = 0
         self._doing = ""
         self._wanted_lock = threading.Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        with contextlib.suppress(RuntimeError):
-            self._loop = asyncio.get_running_loop()
+        self._loop = _running_loop()
+        self._posted: deque[Callable[[], Any]] = deque()
         self._worker = Worker(self._finished)
         self.session.cancelled = lambda: self._worker.cancelled
         self._following = False
@@ -251,7 +259,10 @@ class Explorer(Keeping, ipywidgets.VBox):  # type: ignore[misc]
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until all that was asked for is done; False after ``timeout`` seconds."""
-        return self._worker.wait(timeout)
+        done = self._worker.wait(timeout)
+        if self._loop is not None and self._loop is _running_loop():
+            self._deliver()  # what waits for the kernel's loop would else come after the cell
+        return done
 
     # -- the work, on its thread
 
@@ -334,9 +345,14 @@ class Explorer(Keeping, ipywidgets.VBox):  # type: ignore[misc]
     def _post(self, call: Callable[[], Any]) -> None:
         """Call on the kernel's own thread, where there is one that listens."""
         if self._loop is not None and self._loop.is_running():
-            self._loop.call_soon_threadsafe(call)
+            self._posted.append(call)
+            self._loop.call_soon_threadsafe(self._deliver)
         else:
             call()
+
+    def _deliver(self) -> None:
+        while self._posted:
+            self._posted.popleft()()
 
     # -- traits
 

@@ -132,6 +132,24 @@ def test_this_thread_goes_on_while_a_step_runs(explorer: Explorer) -> None:
     assert not explorer.busy
 
 
+def test_a_cell_that_waits_sees_all_that_was_done() -> None:
+    """The kernel's loop runs again only after the cell."""
+
+    async def cell() -> tuple[bool, list[str], str]:
+        explorer = byocviz.explore(walkthrough(), "tutorial")
+        explorer.run_all()
+        assert explorer.wait(60)
+        explorer.toggle_rule("tutorial.add", False)
+        assert explorer.wait(60)
+        steps = [step.name for step in explorer.recording.steps]
+        return explorer.busy, steps, str(explorer.panel.compared.value)
+
+    busy, steps, compared = asyncio.run(cell())
+    assert not busy
+    assert steps == list(STEPS)
+    assert "tutorial.add" in compared
+
+
 def test_cancel_keeps_the_steps_before(explorer: Explorer) -> None:
     told = explorer._told
     began = threading.Event()
