@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from byocviz.recording import (
@@ -35,12 +34,6 @@ from byocviz.recording import (
     Tensor,
     Weights,
 )
-
-# No deadlines: on a shared machine any example can stand still for a while.
-settings.register_profile(
-    "recording", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("recording")
 
 BACKEND = "tensorrt"
 OFF = -1

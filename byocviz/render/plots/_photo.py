@@ -76,10 +76,13 @@ def draw(
     axes.set_xticks([])
     axes.set_yticks([])
     board.rectangle(x, y, wide, high, Ink(board.colours.paints["none"].fill), zorder=0)
+    taken: list[Area] = []
     picture = pictures.of(photo)
     if isinstance(picture, str):
         lines = board.pen.wrap(picture, wide - 8, SMALL, 2)
-        board.paragraph(x + 4, y + high / 2 + SMALL, lines, SMALL, colour=board.colours.muted)
+        begin = y + high / 2 + SMALL
+        end = board.paragraph(x + 4, begin, lines, SMALL, colour=board.colours.muted)
+        taken.append((x, end, x + wide, begin))
     else:
         axes.imshow(
             picture,
@@ -107,7 +110,6 @@ def draw(
             label="found",
         )
         axes.add_patch(patch)
-    taken: list[Area] = []
     for one, (x0, y0, x1, y1) in boxes[:LABELS]:
         box = (
             x + x0 * scale[0],
