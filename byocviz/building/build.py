@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from byocviz.backends import Backend
 from byocviz.building.errors import BuildError
 from byocviz.building.names import CODEGENS
-from byocviz.errors import ArgumentError, ByocvizWarning, StepMissing, missing
+from byocviz.errors import ArgumentError, ByocvizWarning, StepMissing
+from byocviz.flow.arguments import needs_tvm
 from byocviz.progress import progress as show_progress
 from byocviz.recording import STEPS, Recording
 from byocviz.recording.printable import printable
@@ -70,10 +71,7 @@ def build(
     `byocviz.record` raises; `ArgumentError` for an option or another argument that cannot be,
     before anything is recorded.
     """
-    try:
-        import tvm  # noqa: F401
-    except ImportError as error:
-        raise missing("TVM with Relax (apache-tvm)", "relax", "to build a module") from error
+    needs_tvm("to build a module")
     from byocviz.building import runtimes
     from byocviz.building.built import Build, Plan
     from byocviz.building.cache import EngineCache

@@ -34,15 +34,15 @@ class Failures:
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        _kind: type[BaseException] | None,
         error: BaseException | None,
-        trace: TracebackType | None,
+        _trace: TracebackType | None,
     ) -> None:
-        if kind is None or not issubclass(kind, Exception):
+        if not isinstance(error, Exception):
             return
         if self._first is not None:
             raise self._first from None
         # An interrupt before the first line of `noted`: of it alone TVM has nothing to say.
         # (TVM 0.19 tells the error before it, whatever that was.)
-        if kind is RuntimeError and not str(error):
+        if type(error) is RuntimeError and not str(error):
             raise KeyboardInterrupt from None

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from byocviz.errors import missing
+from byocviz.flow.arguments import needs_tvm
 from byocviz.progress import progress as show_progress
 
 if TYPE_CHECKING:
@@ -29,10 +29,7 @@ def load_build(folder: str | os.PathLike[str], *, progress: bool | None = None) 
     Raises `BuildError` for a folder that holds no build, was changed or damaged, or was made for
     another machine; `RuntimeMissing` where its runtime cannot be used here.
     """
-    try:
-        import tvm  # noqa: F401
-    except ImportError as error:
-        raise missing("TVM with Relax (apache-tvm)", "relax", "to run a build") from error
+    needs_tvm("to run a build")
     from byocviz.building import manifest as kept
     from byocviz.building.built import Build, Plan
     from byocviz.building.dialect import dialect

@@ -45,12 +45,7 @@ def backend_info(
     """The backend with its rules, and how often each was used by a recording of Relax."""
     from byocviz.flow.relax.reasons import names_in
 
-    matches: Counter[str] = Counter()
-    step = next((s for s in recording.steps if s.name == "composite"), None)
-    if step is not None:
-        for function in step.functions:
-            if function.graph is not None:
-                matches.update(n.label for n in function.graph.nodes if n.kind == "composite")
+    matches = composites(recording)
     infos: dict[str, RuleInfo] = {}
     for rule in rules:
         info = infos.setdefault(rule.name, RuleInfo(rule.name, enabled=rule.enabled))
@@ -58,6 +53,19 @@ def backend_info(
         info.check = info.check or rule.fusion.check is not None
         info.matches = matches[rule.name]
     return BackendInfo(backend.name, list(infos.values()), policy or PrunePolicy(), told(backend))
+
+
+def composites(recording: Recording) -> Counter[str]:
+    """How often each rule's pattern was found, by its name."""
+    return Counter(
+        node.label
+        for step in recording.steps
+        if step.name == "composite"
+        for function in step.functions
+        if function.graph is not None
+        for node in function.graph.nodes
+        if node.kind == "composite"
+    )
 
 
 def told(backend: Backend) -> dict[str, str]:

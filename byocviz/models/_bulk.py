@@ -6,8 +6,9 @@ is most of what loading takes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
+
+from byocviz.models._graph import branches, reads_within
 
 _LEAST = 1 << 12
 """Bytes. Smaller ones may be shapes, or what onnxslim looks for: a multiplication by one."""
@@ -23,8 +24,8 @@ class Weights:
     def __init__(self, model: Any, graph: Any) -> None:
         fixed = {value.name for value in (*graph.output, *graph.input)}
         for node in graph.node:
-            for branch in _branches(node):
-                fixed.update(_names_in(branch))
+            for branch in branches(node):
+                fixed.update(reads_within(branch))
         self.graph = graph
         self._held = {
             tensor.name: tensor
@@ -51,7 +52,7 @@ class Weights:
         found: dict[str, None] = {}
         for node in self.graph.node:
             given = [name for name in node.input if name]
-            if all(name in constant for name in given) and not any(_branches(node)):
+            if all(name in constant for name in given) and not any(branches(node)):
                 constant.update(node.output)
                 found.update(dict.fromkeys(name for name in given if name in self._held))
         return list(found)
@@ -85,20 +86,3 @@ def _keep(field: Any, wanted: Any) -> None:
             kept.append(copy)
     del field[:]
     field.extend(kept)
-
-
-def _branches(node: Any) -> Iterator[Any]:
-    for attribute in node.attribute:
-        if attribute.HasField("g"):
-            yield attribute.g
-        yield from attribute.graphs
-
-
-def _names_in(graph: Any) -> set[str]:
-    """What is read within a branch, and within those inside it."""
-    found = {value.name for value in graph.output}
-    for node in graph.node:
-        found.update(node.input)
-        for inner in _branches(node):
-            found |= _names_in(inner)
-    return found

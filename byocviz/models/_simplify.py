@@ -17,6 +17,7 @@ from typing import Any
 
 from byocviz.errors import ModelError, missing
 from byocviz.models._bulk import Weights
+from byocviz.models._graph import all_nodes, reads
 
 Shape = Sequence["int | str | None"]
 
@@ -203,7 +204,7 @@ def _restore_order(slim: Any, model: Any) -> None:
     nodes = list(slim.graph.node)
     maker = {out: i for i, node in enumerate(nodes) for out in node.output if out}
     waits = [
-        {maker[name] for name in _reads(node) if name in maker and maker[name] != i}
+        {maker[name] for name in reads(node) if name in maker and maker[name] != i}
         for i, node in enumerate(nodes)
     ]
     wanted: dict[int, list[int]] = {}
@@ -229,17 +230,6 @@ def _restore_order(slim: Any, model: Any) -> None:
         slim.graph.node.extend(copies)
 
 
-def _reads(node: Any) -> list[str]:
-    """Names that a node reads, those that its branches take from outside included."""
-    names = list(node.input)
-    for attribute in node.attribute:
-        for graph in [attribute.g, *attribute.graphs]:
-            for inner in graph.node:
-                names.extend(_reads(inner))
-            names.extend(value.name for value in graph.output)
-    return names
-
-
 def _differs(slim: Any, model: Any) -> str:
     """Why the simplified model cannot stand for the model; empty where it can."""
     import onnx
@@ -252,8 +242,8 @@ def _differs(slim: Any, model: Any) -> str:
     ]
     if opsets[0] != opsets[1]:
         return "simplifying changed the opset"
-    known = {(node.domain, node.op_type) for node in _all_nodes(model.graph)}
-    for node in _all_nodes(slim.graph):
+    known = {(node.domain, node.op_type) for node in all_nodes(model.graph)}
+    for node in all_nodes(slim.graph):
         if (node.domain, node.op_type) not in known:
             return f"simplifying brought in the operator {node.op_type}"
     if not _valid(slim) and _valid(model):
@@ -285,13 +275,3 @@ def _valid(model: Any) -> bool:
     except Exception:  # it raises its own error, and protobuf's
         return False
     return True
-
-
-def _all_nodes(graph: Any) -> list[Any]:
-    found = []
-    for node in graph.node:
-        found.append(node)
-        for attribute in node.attribute:
-            for inner in [attribute.g, *attribute.graphs]:
-                found.extend(_all_nodes(inner))
-    return found

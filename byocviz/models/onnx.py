@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from byocviz.errors import ByocvizError, ModelError, missing
 from byocviz.models import _simplify
 from byocviz.models._common import check_file, first_lines, need_relax
+from byocviz.models._graph import all_nodes
 from byocviz.models._names import attach_names, make_importer, node_name
 from byocviz.models._source import Source, remember
 
@@ -255,4 +256,4 @@ def _unsupported(graph: Any) -> Any:
         known = {*onnx_frontend._get_convert_map(), "If", "Constant"}
     except Exception:  # other internals: TVM's own message has to do
         return None
-    return next((n for n in _simplify._all_nodes(graph) if n.op_type not in known), None)
+    return next((n for n in all_nodes(graph) if n.op_type not in known), None)

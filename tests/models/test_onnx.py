@@ -14,6 +14,7 @@ from tvm.relax.frontend import onnx as frontend
 
 from byocviz.errors import ModelError
 from byocviz.models import _names, _simplify, from_onnx
+from byocviz.models._graph import all_nodes
 
 from . import onnx_models as models
 from .running import run
@@ -187,7 +188,7 @@ def test_names_change_nothing_but_spans(name):
     tvm.ir.assert_structural_equal(mod, same)
     assert mod.script(show_meta=False) == same.script(show_meta=False)
     relax.analysis.well_formed(mod)  # raises where it is not
-    known = {_names.node_name(n) for n in _simplify._all_nodes(ready.graph)}
+    known = {_names.node_name(n) for n in all_nodes(ready.graph)}
     assert {found for _, found in calls(mod)} <= known
 
 

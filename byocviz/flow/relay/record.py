@@ -8,7 +8,7 @@ from typing import Any
 
 from byocviz.backends import Backend, relay_table
 from byocviz.errors import ModuleError
-from byocviz.flow.describe import stamp, told
+from byocviz.flow.describe import composites, stamp, told
 from byocviz.flow.relay.compat import attribute, functions_of
 from byocviz.flow.relay.prepare import rewrite
 from byocviz.flow.relay.reasons import names_in
@@ -100,13 +100,9 @@ def backend_info(
     recording: Recording,
 ) -> BackendInfo:
     """The backend with its rules, and how often each was used by a recording of Relay."""
-    matches: Counter[str] = Counter()
+    matches = composites(recording)
     taken: Counter[str] = Counter()
     for step in recording.steps:
-        if step.name == "composite":
-            for function in step.functions:
-                if function.graph is not None:
-                    matches.update(n.label for n in function.graph.nodes if n.kind == "composite")
         if step.name == "annotate":
             taken.update(
                 recording.ops[i].name

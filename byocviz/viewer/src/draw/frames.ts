@@ -12,7 +12,7 @@ export function nextTask(): Promise<void> {
   });
 }
 
-export function pause(ms: number): Promise<void> {
+export function sleep(ms: number): Promise<void> {
   return new Promise((go) => setTimeout(go, ms));
 }
 

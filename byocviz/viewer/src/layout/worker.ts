@@ -1,6 +1,7 @@
 /** Lays out DOT texts, one at a time. It is ended and made anew to cancel a layout. */
 import { Graphviz } from "@hpcc-js/wasm-graphviz";
 import { gunzip } from "../data/base64";
+import { sleep } from "../draw/frames";
 import { parseLayout } from "./parse";
 
 // Coordinates without drawing instructions; the typings do not list this format of Graphviz.
@@ -47,13 +48,13 @@ async function layout(event: MessageEvent<{ id: number; dot: string }>): Promise
 
 async function warm(): Promise<void> {
   const graphviz = await ready;
-  let end = Infinity;
-  for (let i = 0; performance.now() < end; i++) {
-    await new Promise((go) => setTimeout(go));
-    if (asked) return;
-    graphviz.layout(WARM[Math.min(i, WARM.length - 1)], FORMAT, "dot");
-    if (i === WARM.length - 1) end = performance.now() + WARMING;
-  }
+  const run = async (dot: string): Promise<void> => {
+    await sleep(0);
+    if (!asked) graphviz.layout(dot, FORMAT, "dot");
+  };
+  for (const dot of WARM) await run(dot);
+  const end = performance.now() + WARMING;
+  while (!asked && performance.now() < end) await run(WARM[WARM.length - 1]);
 }
 
 warm().catch(() => undefined);

@@ -1,7 +1,7 @@
 /** The talk under way: which stop, what it shows, and going on by itself. */
 import { batch, computed, signal } from "@preact/signals";
 import * as l from "../data/lenient";
-import { pause as paused } from "../draw/frames";
+import { sleep } from "../draw/frames";
 import type { Item } from "../graph/tree";
 import { panes, reveal, uncover } from "../ui/graph";
 import { headline } from "../ui/rail";
@@ -147,7 +147,7 @@ async function untilDrawn(mine: number): Promise<boolean> {
   for (let i = 0; i < 600; i++) {
     if (mine !== turn) return false;
     if (drawn()) return true;
-    await paused(25);
+    await sleep(25);
   }
   return false;
 }

@@ -8,7 +8,7 @@ import { neighbours, wayTo } from "../graph/view";
 import { allKeys, canOpen } from "../graph/fold";
 import { readings } from "../data/decode";
 import { clip, plural } from "../data/format";
-import { afterFrame, nextTask, pause } from "../draw/frames";
+import { afterFrame, nextTask, sleep } from "../draw/frames";
 import { Icon } from "./icons";
 import { layouter, prepare, toScene, workAhead } from "./scenes";
 import * as s from "./state";
@@ -264,7 +264,7 @@ let drawing = false;
 /** Until nothing is being drawn, or for half a second: it may have been cancelled. */
 async function idle(): Promise<void> {
   await nextTask();
-  for (let i = 0; i < 30 && drawing && s.tab.value === "graph"; i++) await pause(16);
+  for (let i = 0; i < 30 && drawing && s.tab.value === "graph"; i++) await sleep(16);
 }
 
 let settling = false;

@@ -8,7 +8,7 @@ import { changeOf } from "../graph/diff";
 import { describe, sizeOf, type Description } from "../draw/describe";
 import type { Mark, Scene } from "../draw/scene";
 import { bytes, plural, shape } from "../data/format";
-import { pause } from "../draw/frames";
+import { sleep } from "../draw/frames";
 import * as s from "./state";
 import type { Side } from "./state";
 
@@ -99,12 +99,12 @@ export async function workAhead(idle: () => Promise<void>): Promise<void> {
   const here = s.step.peek();
   const order = model.steps.map((_, i) => i).sort((a, b) => Math.abs(a - here - 0.4) - Math.abs(b - here - 0.4));
   const choices = s.choices.peek();
-  await pause(60);
+  await sleep(60);
   for (const step of order) {
     const fn = model.entry(step);
     if (!fn) continue;
     do {
-      await pause(layouter.busy ? 30 : 12);
+      await sleep(layouter.busy ? 30 : 12);
       await idle();
       if (mine !== ahead || s.choices.peek() !== choices) return;
     } while (layouter.busy);
